@@ -1,0 +1,124 @@
+# Completion of agentbox for bash.
+
+# Names of policies, and files.
+_agentbox_policies() {
+	local dir file
+	for dir in "${XDG_CONFIG_HOME:-$HOME/.config}/agentbox/policies" /etc/agentbox/policies \
+		"@POLICYDIR@"; do
+		for file in "$dir"/*.yaml; do
+			[[ -e $file ]] || continue
+			file=${file##*/}
+			printf '%s\n' "${file%.yaml}"
+		done
+	done
+}
+
+# The options of a command: those with a value, and those without.
+_agentbox_options() {
+	case $1 in
+	run)
+		with_value="--policy -p --workspace -C --cwd --env -e --wall --cpu --cpus --memory
+			--pids --disk --output --open-files --file-size --lang --code --result --result-fd"
+		without="--stdin -i --tty --pretty --keep-changes --apply --dry-run --quiet -q
+			--verbose -v --help -h"
+		;;
+	check) with_value="" without="--verbose -v --help -h" ;;
+	show) with_value="" without="--json --help -h" ;;
+	explain)
+		with_value="--path --host --tool --syscall --workspace -C"
+		without="--write --json --help -h"
+		;;
+	test) with_value="" without="--verbose -v --help -h" ;;
+	doctor) with_value="" without="--json --help -h" ;;
+	help) with_value="" without="--help -h" ;;
+	*) with_value="" without="--help -h --version -V" ;;
+	esac
+}
+
+# Reply with the words of $1 that begin with the current one.
+_agentbox_reply() {
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current")
+}
+
+# The value of an option.
+_agentbox_value() {
+	case $1 in
+	--policy | -p)
+		mapfile -t COMPREPLY < <(
+			compgen -W "$(_agentbox_policies)" -- "$current"
+			compgen -f -- "$current"
+		)
+		;;
+	--workspace | -C) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+	--result | --path) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+	--env | -e) mapfile -t COMPREPLY < <(compgen -v -- "$current") ;;
+	*) COMPREPLY=() ;;
+	esac
+}
+
+# Where the command of `run` begins: the index of its first word, or nothing.
+_agentbox_command_at() {
+	local i=2 word
+	while ((i < COMP_CWORD)); do
+		word=${COMP_WORDS[i]}
+		if [[ $word == -- ]]; then
+			echo $((i + 1))
+			return
+		elif [[ $word != -* ]]; then
+			echo "$i"
+			return
+		elif [[ " ${with_value//[[:space:]]/ } " == *" $word "* ]]; then
+			((i++))
+		fi
+		((i++))
+	done
+}
+
+_agentbox_argument() {
+	case $1 in
+	run)
+		local at
+		at=$(_agentbox_command_at)
+		if [[ -n $at ]] && ((at < COMP_CWORD)); then
+			mapfile -t COMPREPLY < <(compgen -f -- "$current")
+		else
+			mapfile -t COMPREPLY < <(compgen -c -- "$current")
+		fi
+		;;
+	check | show | explain | test)
+		mapfile -t COMPREPLY < <(
+			compgen -W "$(_agentbox_policies)" -- "$current"
+			compgen -f -- "$current"
+		)
+		;;
+	help) _agentbox_reply "$commands" ;;
+	*) COMPREPLY=() ;;
+	esac
+}
+
+_agentbox() {
+	local current=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
+	local command=${COMP_WORDS[1]} with_value without
+	local commands="run check show explain test doctor help"
+	if ((COMP_CWORD == 1)); then
+		_agentbox_options ""
+		if [[ $current == -* ]]; then
+			_agentbox_reply "$without"
+		else
+			_agentbox_reply "$commands"
+		fi
+		return
+	fi
+	_agentbox_options "$command"
+	if [[ $command == run && -n $(_agentbox_command_at) ]]; then
+		_agentbox_argument run
+	elif [[ " ${with_value//[[:space:]]/ } " == *" $last "* ]]; then
+		_agentbox_value "$last"
+	elif [[ $current == -* ]]; then
+		_agentbox_reply "$with_value $without"
+	else
+		_agentbox_argument "$command"
+	fi
+}
+
+complete -o filenames -F _agentbox agentbox

@@ -1,0 +1,45 @@
+/*
+ * box: a live box, and the one function that makes it. The child side executes the plan; it decides
+ * nothing, allocates nothing, prints nothing.
+ */
+#ifndef AGENTBOX_BOX_BOX_H
+#define AGENTBOX_BOX_BOX_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "plan/plan.h"
+
+struct box {
+	pid_t pid;      /* init, as the supervisor sees it */
+	int pidfd;      /* of init; readable when it has ended */
+	int setup_fd;   /* see sync.h; -1 once it has ended */
+	int status_fd;
+	int stdin_fd;   /* write end, -1: the command reads end of file; with a terminal -1 */
+	int stdout_fd;  /* read ends; -1 with a terminal */
+	int stderr_fd;
+};
+
+/* All descriptors -1. */
+void box_init(struct box *box);
+
+/*
+ * Make the box: pipes, sockets, clone3. Returns as soon as init exists; what happens then arrives
+ * over setup_fd. All descriptors are close-on-exec, the sockets and the pipe ends non-blocking.
+ * Errors: userns_denied, no_resources, grant_is_symlink, idmap_unsupported, internal.
+ */
+int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err);
+
+/* SIGKILL to init (and so to all of the box); never fails in a way that matters. */
+void box_kill(const struct box *box);
+
+/* Close what is open. Does not wait. */
+void box_close(struct box *box);
+
+/*
+ * What an error from inside means for people: fills text and hint of *err from code, stage, errno
+ * and the raw words that the child could give (it cannot format). Called by the supervisor.
+ */
+void box_explain_failure(const struct plan *plan, struct err *err);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * child: what the stages share. Private to box/.
+ *
+ * Each stage is `int stage_NAME(struct child *, struct err *)`, 0 or -1 with the raw failure filled
+ * by child_fail(). Stages decide nothing, allocate nothing and use only async-signal-safe calls:
+ * the payload stages run between vfork and exec, in init's memory.
+ */
+#ifndef AGENTBOX_BOX_CHILD_H
+#define AGENTBOX_BOX_CHILD_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "box/stages.h"
+#include "plan/plan.h"
+
+struct child {
+	const struct plan *plan;
+	const int *trees; /* as root: for each op with OPF_GRANT its detached tree; else -1 */
+	int setup_fd, status_fd;
+	int stdin_fd, stdout_fd, stderr_fd; /* the command's ends; -1 with a terminal */
+	int root_fd;      /* mount of the new root */
+	int tty_fd;       /* slave of the box's terminal; -1: none */
+	pid_t payload;
+};
+
+/* Fill *err with the raw failure (the supervisor makes words of it); returns -1. detail may be NULL. */
+int child_fail(struct err *err, enum err_code code, int errnum, const char *detail);
+
+/* Report to the supervisor and end this process. */
+_Noreturn void child_die(const struct child *child, enum stage stage, struct err *err);
+
+/* pid 1 of the box, from its first instruction to its last. */
+_Noreturn void init_main(struct child *child);
+
+/* The command to be, from vfork to execve. */
+_Noreturn void payload_main(const struct child *child);
+
+#define STAGE_DECL_supervisor(name)
+#define STAGE_DECL_init(name)    int stage_##name(struct child *child, struct err *err);
+#define STAGE_DECL_payload(name) int stage_##name(const struct child *child, struct err *err);
+#define STAGE(name, process, needs, leaves) STAGE_DECL_##process(name)
+#include "box/stages.def"
+#undef STAGE
+
+/*
+ * sources.c: the supervisor's part when it acts as root.
+ *
+ * Open every granted path as a detached tree that shows the files of the path's owner as the box's
+ * own. ret_trees: plan->op_count descriptors, -1 where there is none; on failure none is open.
+ * Errors: grant_is_symlink, grant_not_found, idmap_unsupported, sources_changed, no_resources.
+ */
+int sources_open(const struct plan *plan, int *ret_trees, struct err *err);
+
+/*
+ * Take on the box's outer ids as effective ones, without supplementary groups, so that a user
+ * namespace made meanwhile belongs to them and may map them; and back. 0 or -errno.
+ */
+#define SOURCES_GROUPS_MAX 1024
+struct sources_self {
+	gid_t groups[SOURCES_GROUPS_MAX];
+	int group_count;
+	uid_t uid;
+	gid_t gid;
+};
+int sources_become(const struct plan *plan, struct sources_self *ret_self);
+int sources_return(const struct sources_self *self);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * init: pid 1 of the box. It makes the box stage by stage, starts the command, then only waits:
+ * for children to reap and for the supervisor's word. It dies with the supervisor, and the box
+ * with it. It never looks at anything that the command can write.
+ */
+#define _GNU_SOURCE
+#include "box/child.h"
+#include "base/sys.h"
+#include "box/sync.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+int child_fail(struct err *err, enum err_code code, int errnum, const char *detail)
+{
+	memset(err, 0, sizeof *err);
+	err->code = code;
+	err->errnum = errnum < 0 ? -errnum : errnum;
+	if (detail)
+		memccpy(err->text, detail, 0, sizeof err->text - 1);
+	return -1;
+}
+
+_Noreturn void child_die(const struct child *child, enum stage stage, struct err *err)
+{
+	err->stage = stage;
+	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_FAILED, .err = *err };
+	(void)sync_send(child->setup_fd, &msg, -1);
+	_exit(125);
+}
+
+/* Tell the supervisor how the command ended. Its being gone is no matter: then we die as well. */
+static void tell_ended(const struct child *child, int status, const struct rusage *usage)
+{
+	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_ENDED };
+	msg.ended.wait_status = status;
+	msg.ended.utime_us =
+		(uint64_t)usage->ru_utime.tv_sec * 1000000u + (uint64_t)usage->ru_utime.tv_usec;
+	msg.ended.stime_us =
+		(uint64_t)usage->ru_stime.tv_sec * 1000000u + (uint64_t)usage->ru_stime.tv_usec;
+	msg.ended.maxrss_bytes = (uint64_t)usage->ru_maxrss * 1024u;
+	(void)sync_send(child->status_fd, &msg, -1);
+}
+
+/*
+ * End every other process of the box and reap it. Those that had ended by themselves are not
+ * counted. The kernel reparents orphans to us, so ECHILD means that we are alone.
+ */
+static uint64_t end_leftovers(void)
+{
+	int status;
+	while (waitpid(-1, &status, WNOHANG) > 0)
+		;
+	uint64_t killed = 0;
+	for (;;) {
+		kill(-1, SIGKILL);
+		pid_t pid = waitpid(-1, &status, 0);
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0)
+			return killed;
+		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+			killed++;
+	}
+}
+
+static _Noreturn void finish(const struct child *child)
+{
+	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_GONE };
+	msg.gone.leftover_killed = end_leftovers();
+	struct statfs fs;
+	msg.gone.disk_bytes = fstatfs(child->root_fd, &fs) == 0
+		? (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize
+		: UINT64_MAX;
+	(void)sync_send(child->status_fd, &msg, -1);
+	_exit(0);
+}
+
+/* Reap what has ended; when it was the command, tell, clean up and end. */
+static void reap(const struct child *child)
+{
+	int status;
+	struct rusage usage;
+	pid_t pid;
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+		if (pid != child->payload)
+			continue;
+		tell_ended(child, status, &usage);
+		finish(child);
+	}
+}
+
+/* A word from the supervisor: pass a signal to all; anything else, or its death, ends the box. */
+static void listen(const struct child *child)
+{
+	struct sync_msg msg;
+	int fd = -1;
+	int r = sync_recv(child->status_fd, &msg, &fd);
+	if (r == -EAGAIN)
+		return;
+	if (r != 1 || msg.kind != SYNC_SIGNAL || msg.signal <= 0 || msg.signal >= NSIG)
+		_exit(125);
+	kill(-1, msg.signal);
+}
+
+static _Noreturn void watch(const struct child *child, int signal_fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = child->status_fd, .events = POLLIN },
+	};
+	for (;;) {
+		/* Before the first wait too: the command may have ended while we were in vfork. */
+		reap(child);
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			_exit(125);
+		if (fds[1].revents)
+			listen(child);
+		struct signalfd_siginfo info[8];
+		if (fds[0].revents)
+			(void)!read(signal_fd, info, sizeof info);
+	}
+}
+
+int stage_fork(struct child *child, struct err *err)
+{
+	/* vfork: the command's page tables are made by its exec; nothing is copied for nothing. */
+	pid_t pid = vfork();
+	if (pid == 0)
+		payload_main(child);
+	if (pid < 0)
+		return child_fail(err, ERR_no_resources, errno, "vfork");
+	child->payload = pid;
+	return 0;
+}
+
+_Noreturn void init_main(struct child *child)
+{
+	static const struct {
+		enum stage stage;
+		int (*run)(struct child *, struct err *);
+	} stages[] = {
+#define STAGE_ROW_supervisor(name)
+#define STAGE_ROW_init(name) { STAGE_##name, stage_##name },
+#define STAGE_ROW_payload(name)
+#define STAGE(name, process, needs, leaves) STAGE_ROW_##process(name)
+#include "box/stages.def"
+#undef STAGE
+	};
+	struct err err;
+	for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+		if (stages[i].run(child, &err) < 0)
+			child_die(child, stages[i].stage, &err);
+	/* From here on only the payload holds the setup socket: its end of file is the exec. */
+	close(child->setup_fd);
+	child->setup_fd = -1;
+	sigset_t mask;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	int signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0)
+		_exit(125);
+	watch(child, signal_fd);
+}

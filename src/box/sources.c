@@ -1,0 +1,234 @@
+/*
+ * sources: what the supervisor does for the box while it still has root's rights: it opens the
+ * granted paths, which the box's own id could not reach, and shows them id-mapped. Without root
+ * nothing here runs.
+ */
+#define _GNU_SOURCE
+#include "box/child.h"
+#include "base/fd.h"
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+int sources_become(const struct plan *plan, struct sources_self *ret_self)
+{
+	struct sources_self *self = ret_self;
+	self->uid = geteuid();
+	self->gid = getegid();
+	self->group_count = getgroups(SOURCES_GROUPS_MAX, self->groups);
+	if (self->group_count < 0)
+		return -errno;
+	/* Raw calls: the ids of this thread alone, which is the only one. */
+	if (syscall(SYS_setgroups, 0, NULL) < 0 ||
+		syscall(SYS_setresgid, -1, plan->outer_gid, -1) < 0 ||
+		syscall(SYS_setresuid, -1, plan->outer_uid, -1) < 0) {
+		int r = -errno;
+		(void)sources_return(self);
+		return r;
+	}
+	/* A change of ids makes /proc/self root's; the child must write its own id map there. */
+	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int sources_return(const struct sources_self *self)
+{
+	if (syscall(SYS_setresuid, -1, self->uid, -1) < 0 ||
+		syscall(SYS_setresgid, -1, self->gid, -1) < 0 ||
+		syscall(SYS_setgroups, self->group_count, self->groups) < 0)
+		return -errno;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return 0;
+}
+
+/* "INSIDE OUTSIDE 1\n", without stdio; room for two numbers of ten digits. */
+static size_t map_line(char line[32], unsigned inside, unsigned outside)
+{
+	char digits[12];
+	size_t len = 0;
+	unsigned numbers[2] = { inside, outside };
+	for (int i = 0; i < 2; i++) {
+		size_t n = 0;
+		do
+			digits[n++] = (char)('0' + numbers[i] % 10);
+		while ((numbers[i] /= 10) > 0);
+		while (n)
+			line[len++] = digits[--n];
+		line[len++] = ' ';
+	}
+	line[len++] = '1';
+	line[len++] = '\n';
+	return len;
+}
+
+static int write_self(const char *path, const char *text, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t n = write(fd, text, len);
+	int r = n < 0 ? -errno : (size_t)n == len ? 0 : -EIO;
+	close(fd);
+	return r;
+}
+
+/* In the new user namespace: map owner -> outer id, and open the namespace. A descriptor or -errno. */
+static int mapped_namespace(uid_t owner, gid_t group, uid_t outer_uid, gid_t outer_gid)
+{
+	char line[32];
+	int r = write_self("/proc/self/setgroups", "deny", 4);
+	if (r == 0)
+		r = write_self("/proc/self/uid_map", line, map_line(line, owner, outer_uid));
+	if (r == 0)
+		r = write_self("/proc/self/gid_map", line, map_line(line, group, outer_gid));
+	if (r < 0)
+		return r;
+	int fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * A user namespace that exists only to be named in MOUNT_ATTR_IDMAP. A short-lived child makes it;
+ * it shares our descriptors, so what it opens is ours. The exit status tells success.
+ */
+static int idmap_namespace(const struct plan *plan, uid_t owner, gid_t group)
+{
+	int report[2];
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	struct sources_self self;
+	int r = sources_become(plan, &self);
+	if (r < 0)
+		goto out;
+	struct sys_clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_FILES,
+		.exit_signal = SIGCHLD,
+	};
+	long pid = syscall(SYS_clone3, &args, sizeof args);
+	if (pid == 0) {
+		int fd = mapped_namespace(owner, group, plan->outer_uid, plan->outer_gid);
+		(void)!write(report[1], &fd, sizeof fd);
+		_exit(0);
+	}
+	r = pid < 0 ? -errno : 0;
+	int back = sources_return(&self);
+	if (pid > 0) {
+		int fd;
+		r = fd_read_full(report[0], &fd, sizeof fd) == sizeof fd ? fd : -EIO;
+		while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (back < 0 && r >= 0) {
+		close(r);
+		r = back;
+	}
+out:
+	close(report[0]);
+	close(report[1]);
+	return r;
+}
+
+/* One id-mapping namespace for each owner that occurs; few, and reused by neighbours. */
+struct owner {
+	uid_t uid;
+	gid_t gid;
+	int fd;
+};
+
+static int open_tree_as(const struct plan_op *op, int userns)
+{
+	int source = sys_openat2(AT_FDCWD, op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW,
+		SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
+	if (source < 0)
+		return source;
+	struct stat st;
+	int r = fstat(source, &st) < 0 ? -errno : 0;
+	/* The owner decides whom the box acts as: it must be the one that the plan was made for. */
+	if (r == 0 && (st.st_uid != op->owner || st.st_gid != op->group ||
+			      (st.st_mode & S_IFMT) != (op->mode & S_IFMT)))
+		r = -ESTALE;
+	unsigned recursive = op->flags & OPF_RECURSIVE ? SYS_AT_RECURSIVE : 0;
+	int tree = -1;
+	if (r == 0)
+		r = tree = sys_open_tree(source, "",
+			SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | recursive);
+	close(source);
+	if (r < 0)
+		return r;
+	/* Private first: nothing that is mounted on it in the box may come back to the host. */
+	struct sys_mount_attr attr = {
+		.attr_set = SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV | SYS_MOUNT_ATTR_IDMAP,
+		.propagation = MS_PRIVATE,
+		.userns_fd = (uint64_t)userns,
+	};
+	r = sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
+	if (r < 0) {
+		close(tree);
+		return r;
+	}
+	return tree;
+}
+
+static enum err_code code_of(int r)
+{
+	switch (-r) {
+	case ELOOP:
+		return ERR_grant_is_symlink;
+	case ENOENT:
+	case ENOTDIR:
+		return ERR_grant_not_found;
+	case ESTALE:
+		return ERR_sources_changed;
+	case EINVAL:
+	case EOPNOTSUPP:
+		return ERR_idmap_unsupported;
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case ENOSPC:
+	case EAGAIN:
+		return ERR_no_resources;
+	}
+	return ERR_mount_failed;
+}
+
+int sources_open(const struct plan *plan, int *ret_trees, struct err *err)
+{
+	struct owner owner = { .fd = -1 };
+	size_t i;
+	int r = 0;
+	for (i = 0; i < plan->op_count; i++)
+		ret_trees[i] = -1;
+	if (!plan->as_root)
+		return 0;
+	for (i = 0; i < plan->op_count && r >= 0; i++) {
+		const struct plan_op *op = &plan->ops[i];
+		if (op->kind != OP_BIND || !(op->flags & OPF_GRANT))
+			continue;
+		if (owner.fd < 0 || owner.uid != op->owner || owner.gid != op->group) {
+			fd_close(&owner.fd);
+			r = owner.fd = idmap_namespace(plan, op->owner, op->group);
+			owner.uid = op->owner;
+			owner.gid = op->group;
+		}
+		if (r >= 0)
+			r = ret_trees[i] = open_tree_as(op, owner.fd);
+	}
+	fd_close(&owner.fd);
+	if (r >= 0)
+		return 0;
+	for (size_t k = 0; k < i; k++)
+		fd_close(&ret_trees[k]);
+	child_fail(err, code_of(r), r, NULL);
+	err->stage = STAGE_sources;
+	err->line = (int32_t)i; /* the operation's number, from 1; see box_explain_failure */
+	return -1;
+}

@@ -1,0 +1,184 @@
+/*
+ * spawn: the supervisor's side of making a box: pipes, sockets, clone3. It returns as soon as init
+ * exists; what becomes of it arrives over the sockets of sync.h.
+ */
+#define _GNU_SOURCE
+#include "box/box.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "box/child.h"
+#include "box/sync.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+void box_init(struct box *box)
+{
+	*box = (struct box){ .pidfd = -1, .setup_fd = -1, .status_fd = -1, .stdin_fd = -1,
+		.stdout_fd = -1, .stderr_fd = -1 };
+}
+
+void box_kill(const struct box *box)
+{
+	if (box->pidfd >= 0)
+		(void)sys_pidfd_send_signal(box->pidfd, SIGKILL);
+}
+
+void box_close(struct box *box)
+{
+	fd_close(&box->pidfd);
+	fd_close(&box->setup_fd);
+	fd_close(&box->status_fd);
+	fd_close(&box->stdin_fd);
+	fd_close(&box->stdout_fd);
+	fd_close(&box->stderr_fd);
+}
+
+/* One pipe; `ours` gets the supervisor's end, made non-blocking, `theirs` the command's. */
+static int one_pipe(int *ours, int *theirs, bool we_write)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	*ours = ends[we_write ? 1 : 0];
+	*theirs = ends[we_write ? 0 : 1];
+	return fcntl(*ours, F_SETFL, O_NONBLOCK | (we_write ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
+}
+
+static int open_pipes(const struct plan *plan, struct box *box, struct child *child)
+{
+	if (plan->tty)
+		return 0;
+	int r = one_pipe(&box->stdin_fd, &child->stdin_fd, true);
+	if (r == 0)
+		r = one_pipe(&box->stdout_fd, &child->stdout_fd, false);
+	if (r == 0)
+		r = one_pipe(&box->stderr_fd, &child->stderr_fd, false);
+	/* Without -i the command reads end of file: a pipe that nobody can write. */
+	if (r == 0 && !plan->pass_stdin)
+		fd_close(&box->stdin_fd);
+	return r;
+}
+
+static int open_sockets(struct box *box, struct child *child)
+{
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	box->setup_fd = pair[0];
+	child->setup_fd = pair[1];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	box->status_fd = pair[0];
+	child->status_fd = pair[1];
+	return 0;
+}
+
+static void close_child_ends(struct child *child)
+{
+	fd_close(&child->setup_fd);
+	fd_close(&child->status_fd);
+	fd_close(&child->stdin_fd);
+	fd_close(&child->stdout_fd);
+	fd_close(&child->stderr_fd);
+}
+
+/* In the new process: let go of the supervisor's ends and become init. */
+static _Noreturn void child_start(struct box *box, struct child *child)
+{
+	box_close(box);
+	init_main(child);
+}
+
+static int clone_init(const struct plan *plan, struct box *box, struct child *child)
+{
+	int pidfd = -1;
+	struct sys_clone_args args = {
+		.flags = plan->namespaces | SYS_CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	/*
+	 * A plain copy, not CLONE_VM: init lives on beside the supervisor, in reach of the command, and
+	 * must not share its memory.
+	 */
+	long pid = syscall(SYS_clone3, &args, sizeof args);
+	if (pid == 0)
+		child_start(box, child);
+	if (pid < 0)
+		return -errno;
+	box->pid = (pid_t)pid;
+	box->pidfd = pidfd;
+	return 0;
+}
+
+/* As root the box's user namespace must belong to the id that owns nothing: it is made as that id. */
+static int clone_as(const struct plan *plan, struct box *box, struct child *child)
+{
+	if (!plan->as_root)
+		return clone_init(plan, box, child);
+	struct sources_self self;
+	int r = sources_become(plan, &self);
+	if (r < 0)
+		return r;
+	r = clone_init(plan, box, child);
+	int back = sources_return(&self);
+	if (r == 0 && back < 0) {
+		box_kill(box);
+		while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		r = back;
+	}
+	return r;
+}
+
+static enum err_code clone_code(int r)
+{
+	switch (-r) {
+	case EPERM:
+	case EACCES:
+	case ENOSYS:
+	case EINVAL:
+	case EUSERS:
+	case ENOSPC: /* user.max_*_namespaces */
+		return ERR_userns_denied;
+	}
+	return ERR_no_resources;
+}
+
+int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
+{
+	struct box box;
+	box_init(&box);
+	struct child child = { .plan = plan, .setup_fd = -1, .status_fd = -1, .stdin_fd = -1,
+		.stdout_fd = -1, .stderr_fd = -1, .root_fd = -1, .tty_fd = -1 };
+	int trees[PLAN_OPS_MAX]; /* only the plan's part of it is ever touched */
+	child.trees = trees;
+	if (sources_open(plan, trees, err) < 0) {
+		box_explain_failure(plan, err);
+		return -1;
+	}
+	int r = open_sockets(&box, &child);
+	if (r == 0)
+		r = open_pipes(plan, &box, &child);
+	enum err_code code = ERR_no_resources;
+	if (r == 0) {
+		r = clone_as(plan, &box, &child);
+		code = clone_code(r);
+	}
+	close_child_ends(&child);
+	for (size_t i = 0; i < plan->op_count; i++)
+		fd_close(&trees[i]);
+	if (r < 0) {
+		box_close(&box);
+		child_fail(err, code, r, code == ERR_userns_denied ? "clone3" : "pipe, socket or process");
+		err->stage = STAGE_spawn;
+		box_explain_failure(plan, err);
+		return -1;
+	}
+	*ret_box = box;
+	return 0;
+}

@@ -1,0 +1,100 @@
+/* sync: the conversation between the supervisor and the box; one datagram, one message. */
+#define _GNU_SOURCE
+#include "box/sync.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+int sync_send(int sock, const struct sync_msg *msg, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)msg, .iov_len = sizeof *msg };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	if (fd >= 0) {
+		header.msg_control = &control;
+		header.msg_controllen = sizeof control.space;
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+	}
+	ssize_t n;
+	do
+		n = sendmsg(sock, &header, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n == (ssize_t)sizeof *msg ? 0 : -EPROTO;
+}
+
+static bool kind_has_fd(uint32_t kind)
+{
+	return kind == SYNC_FDS || kind == SYNC_LISTENER;
+}
+
+int sync_check(const void *data, uint64_t len, int fd_count)
+{
+	struct sync_msg msg;
+	if (len != sizeof msg)
+		return -EPROTO;
+	memcpy(&msg, data, sizeof msg);
+	if (msg.magic != SYNC_MAGIC || msg.kind < SYNC_FDS || msg.kind > SYNC_SIGNAL)
+		return -EPROTO;
+	if (fd_count != (kind_has_fd(msg.kind) ? 1 : 0))
+		return -EPROTO;
+	if (msg.kind == SYNC_FAILED) {
+		const struct err *err = &msg.err;
+		if (err->code <= ERR_none || err->code >= ERR_COUNT_ || err->errnum < 0)
+			return -EPROTO;
+		if (!memchr(err->text, 0, sizeof err->text) || !memchr(err->hint, 0, sizeof err->hint) ||
+			!memchr(err->file, 0, sizeof err->file))
+			return -EPROTO;
+	}
+	return 0;
+}
+
+int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd)
+{
+	/* One byte more than a message: a longer one must not pass for a whole one. */
+	struct {
+		struct sync_msg msg;
+		char more;
+	} in;
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int) * 4)];
+	} control;
+	struct iovec iov = { .iov_base = &in, .iov_len = sizeof in.msg + 1 };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = sizeof control.space };
+	ssize_t n;
+	do
+		n = recvmsg(sock, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	int fds[4], count = 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < here && count < 4; i++)
+			memcpy(&fds[count++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+	}
+	if (n == 0 && count == 0)
+		return 0;
+	int r = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : sync_check(&in, (uint64_t)n, count);
+	if (r < 0) {
+		for (int i = 0; i < count; i++)
+			fd_close(&fds[i]);
+		return r;
+	}
+	*ret_msg = in.msg;
+	*ret_fd = count ? fds[0] : -1;
+	return 1;
+}

@@ -1,0 +1,79 @@
+/*
+ * sync: the conversation between the supervisor and the box.
+ *
+ *	supervisor                          init                        payload
+ *	   | clone3(PIDFD, namespaces)        |
+ *	   |--------------------------------->| init stages, in order
+ *	   |<- setup: FDS (tty master) -------|
+ *	   |                                  | vfork ------------------->| payload stages
+ *	   |<- setup: LISTENER (seccomp fd) --------------------------------|
+ *	   |<- setup: EXECING ----------------------------------------------|
+ *	   |<= setup: end of file: execve worked ===========================|
+ *	   |-- status: SIGNAL (pass a signal to all of the box) ->|
+ *	   |<- status: ENDED (wait status, usage) ---|   the command has ended
+ *	   |<- status: GONE (leftovers) -------------|   all other processes are reaped
+ *	   |<= status: end of file, init's pidfd readable
+ *	 instead, at any point before EXECING's end of file:
+ *	   |<- setup: FAILED (struct err), then the sender exits
+ *
+ * Two SEQPACKET socket pairs, close-on-exec; one datagram is one message of a fixed size. End of
+ * file on setup before EXECING is a failure (box_died), after it success. There is no GO: init
+ * writes its own id map, so it has nothing to wait for. A message of another size or kind ends the
+ * box. Messages carry descriptors only where this header says so.
+ */
+#ifndef AGENTBOX_BOX_SYNC_H
+#define AGENTBOX_BOX_SYNC_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum sync_kind {
+	SYNC_FDS = 1,  /* setup: one descriptor, the master of the box's terminal */
+	SYNC_LISTENER, /* setup: one descriptor, the seccomp listener */
+	SYNC_EXECING,  /* setup */
+	SYNC_FAILED,   /* setup: err */
+	SYNC_ENDED,    /* status: ended */
+	SYNC_GONE,     /* status: gone */
+	SYNC_SIGNAL,   /* status, downwards: signal */
+};
+
+#define SYNC_MAGIC 0x61626f78u
+
+struct sync_ended {
+	int32_t wait_status; /* of the command, as from waitpid(2) */
+	int32_t pad;
+	uint64_t utime_us, stime_us, maxrss_bytes; /* of the command and its waited-for children */
+};
+
+struct sync_gone {
+	uint64_t leftover_killed; /* processes that were alive when the command ended */
+	uint64_t disk_bytes;      /* used in the box's own file system at the end */
+};
+
+struct sync_msg {
+	uint32_t magic, kind;
+	union {
+		struct err err;
+		struct sync_ended ended;
+		struct sync_gone gone;
+		int32_t signal;
+	};
+};
+
+/*
+ * Send one message, with a descriptor or -1. Async-signal-safe, no allocation. 0 or -errno.
+ */
+int sync_send(int sock, const struct sync_msg *msg, int fd);
+
+/*
+ * Receive one message. Returns 1, 0 at end of file, -EAGAIN when there is none (non-blocking
+ * sockets), -EPROTO for a wrong size, magic, kind or a descriptor where none belongs, or -errno.
+ * *ret_fd is -1 or a new close-on-exec descriptor.
+ */
+int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd);
+
+/* Is a message of `len` bytes with this many descriptors acceptable? 0 or -EPROTO. Pure; fuzzed. */
+int sync_check(const void *data, uint64_t len, int fd_count);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * cmd_run: `agentbox run`: from the options to a request, through one box, to one line of JSON.
+ * Whatever goes wrong on the way, the line is written.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/run_request.h"
+#include "plan/explain.h"
+
+/* Everything of one call of `run`. */
+struct call {
+	const struct cli *cli;
+	struct arena arena;
+	struct run_words words;
+	struct request request;
+	struct policy policy; /* when result.policy points to it */
+	struct place place;
+	int signal_fd;
+	struct cli_run run;
+};
+
+static bool asked(const struct call *call, enum option_id id)
+{
+	return options_has(&call->cli->options, id);
+}
+
+static int load_policy(struct call *call, struct err *err)
+{
+	struct policy_env env;
+	paths_policy_env(&call->arena, &env);
+	if (policy_load(call->words.policies, call->words.policy_count, call->words.overrides,
+		    call->words.override_count, &env, &call->policy, err) < 0)
+		return -1;
+	call->run.result.policy = &call->policy;
+	if (!call->words.lang)
+		return 0;
+	return snippet_request(&call->policy, call->words.lang, call->words.code,
+		call->words.code_len, call->cli->options.args, call->cli->options.arg_count,
+		&call->arena, &call->request, err);
+}
+
+static int make_plan(struct call *call, struct err *err)
+{
+	uint64_t start = cli_clock_us();
+	int result = load_policy(call, err);
+	if (result == 0)
+		result = cli_run_plan(&call->policy, &call->request, &call->run, err);
+	call->run.result.timing.policy_us = cli_clock_us() - start;
+	return result;
+}
+
+/* Signals that arrive from here on are seen by the supervisor, which ends the box and tells. */
+static int take_signals(struct call *call, struct err *err)
+{
+	sigset_t old;
+	int fd = supervise_signals(&old);
+	if (fd < 0)
+		return err_set(err, ERR_no_resources, -fd, "signals cannot be received: %s",
+			strerror(-fd));
+	call->signal_fd = fd;
+	return 0;
+}
+
+static void start(struct call *call)
+{
+	bool live = call->place.live;
+	bool input = call->request.pass_stdin || (call->request.tty && isatty(STDIN_FILENO));
+	struct supervise_io io = {
+		.stdin_fd = input ? STDIN_FILENO : -1,
+		.stdout_fd = live ? STDOUT_FILENO : -1,
+		.stderr_fd = live ? STDERR_FILENO : -1,
+		.signal_fd = call->signal_fd,
+	};
+	call->run.result.live = live;
+	cli_run_start(&call->run, &io);
+}
+
+static void say_plan(const struct call *call)
+{
+	AUTO_BUF out = { 0 };
+	plan_explain_words(&call->run.plan, &out);
+	say_note(&out);
+}
+
+/* 0; also when the box was never made or the command never ran: that is in the result. -1: not. */
+static int perform(struct call *call, struct err *err)
+{
+	const struct options *options = &call->cli->options;
+	if (call->cli->usage) {
+		*err = *call->cli->usage;
+		return -1;
+	}
+	if (run_request(options, call->cli->environ, &call->arena, &call->words, &call->request,
+		    err) < 0 ||
+		take_signals(call, err) < 0 || make_plan(call, err) < 0)
+		return -1;
+	bool quiet = asked(call, OPTION_run_quiet);
+	if (asked(call, OPTION_run_verbose) && !quiet)
+		say_plan(call);
+	if (!asked(call, OPTION_run_dry_run))
+		start(call);
+	return 0;
+}
+
+/* What happened, for people: an error always, the rest when it is asked for or somebody watches. */
+static void say_result(const struct call *call)
+{
+	const struct result *result = &call->run.result;
+	bool verbose = asked(call, OPTION_run_verbose);
+	if (asked(call, OPTION_run_quiet))
+		return;
+	if (result->error.code != ERR_none)
+		say_error(&result->error);
+	else if (!verbose && !isatty(STDERR_FILENO))
+		return;
+	AUTO_BUF out = { 0 };
+	if (result->error.code == ERR_none)
+		result_words(result, &out);
+	if (verbose)
+		run_times(result, &out);
+	say_note(&out);
+}
+
+/* The result, or the plan, to where it was asked for. Returns the exit status. */
+static int deliver(struct call *call, bool dry, struct err *err)
+{
+	struct result *result = &call->run.result;
+	AUTO_BUF out = { 0 };
+	int error;
+	result->duration_us = cli_clock_us() - call->cli->start_us;
+	if (dry) {
+		error = plan_explain_json(&call->run.plan, &out);
+	} else {
+		error = result_write(result, asked(call, OPTION_run_pretty), &out);
+		say_result(call);
+	}
+	if (error)
+		return err_set(err, ERR_internal, error < -1 ? -error : 0,
+			"the result cannot be put into words: it is too large");
+	if (place_write(&call->place, &out, err) < 0)
+		return -1;
+	return dry ? CLI_YES : result_exit_status(result);
+}
+
+/* Where the result goes; stdout when the place that was asked for cannot be had. */
+static int open_place(struct call *call, struct err *err)
+{
+	if (place_open(&call->cli->options, &call->place, err) == 0)
+		return 0;
+	call->place = PLACE_NONE;
+	call->place.fd = STDOUT_FILENO;
+	return -1;
+}
+
+int cmd_run(const struct cli *cli, struct err *err)
+{
+	struct call call = { .cli = cli, .place = PLACE_NONE, .signal_fd = -1 };
+	cli_run_init(&call.run);
+	struct result *result = &call.run.result;
+	bool done = open_place(&call, err) == 0 && perform(&call, err) == 0;
+	if (!done) {
+		result->status = STATUS_ERROR;
+		result->error = *err;
+	}
+	int status = deliver(&call, done && asked(&call, OPTION_run_dry_run), err);
+	place_close(&call.place);
+	fd_close(&call.signal_fd);
+	bool loaded = result->policy != NULL;
+	cli_run_free(&call.run);
+	if (loaded)
+		policy_free(&call.policy);
+	arena_free(&call.arena);
+	return status;
+}

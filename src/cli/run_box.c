@@ -1,0 +1,64 @@
+/*
+ * run_box: one box from a loaded policy: probe, plan, spawn, supervise. Prints nothing.
+ */
+#include <string.h>
+
+#include "box/box.h"
+#include "cli/cli.h"
+
+void cli_run_init(struct cli_run *run)
+{
+	memset(run, 0, sizeof *run);
+	result_init(&run->result);
+}
+
+void cli_run_free(struct cli_run *run)
+{
+	/* In the reverse of the order in which they point to each other. */
+	result_free(&run->result);
+	plan_free(&run->plan);
+	host_free(&run->host);
+}
+
+int cli_run_plan(const struct policy *policy, const struct request *request, struct cli_run *run,
+	struct err *err)
+{
+	run->result.policy = policy;
+	if (host_probe(policy, request, &run->host, err) < 0)
+		return -1;
+	const char *cache = paths_filter_cache(&run->result.arena);
+	if (filter_get(policy, cache, &run->result.arena, &run->filter, err) < 0)
+		return -1;
+	if (plan_build(policy, request, &run->host, &run->filter, &run->plan, err) < 0)
+		return -1;
+	run->result.plan = &run->plan;
+	return 0;
+}
+
+static void fail(struct cli_run *run, const struct err *err)
+{
+	run->result.status = STATUS_ERROR;
+	run->result.error = *err;
+}
+
+void cli_run_start(struct cli_run *run, const struct supervise_io *io)
+{
+	struct box box;
+	struct err err;
+	box_init(&box);
+	if (box_spawn(&run->plan, &box, &err) < 0 ||
+		supervise_run(&run->plan, &box, io, &run->result, &err) < 0)
+		fail(run, &err);
+	box_close(&box);
+}
+
+int cli_run_box(const struct policy *policy, const struct request *request,
+	const struct supervise_io *io, struct cli_run *run)
+{
+	struct err err;
+	if (cli_run_plan(policy, request, run, &err) < 0)
+		fail(run, &err);
+	else
+		cli_run_start(run, io);
+	return run->result.status == STATUS_ERROR ? -1 : 0;
+}

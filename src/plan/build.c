@@ -1,0 +1,175 @@
+/*
+ * build: plan_build, where everything is decided. It asks the kernel nothing: what it knows of the
+ * host stands in struct host.
+ */
+#define _GNU_SOURCE
+#include "plan/build.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *build_why(struct builder *builder, const char *what, const struct origin *at)
+{
+	struct arena *arena = &builder->plan->arena;
+	if (!at || !origin_set(at))
+		return what;
+	if (at->line == 0)
+		return arena_printf(arena, "%s (%s)", what, at->file);
+	return arena_printf(arena, "%s (%s:%d)", what, at->file, at->line);
+}
+
+void build_warn(struct builder *builder, const char *code, const char *message)
+{
+	struct plan *plan = builder->plan;
+	struct plan_warning *warning =
+		arena_push(&plan->arena, &builder->warnings, &plan->warning_count, sizeof *warning);
+	warning->code = code;
+	warning->message = message;
+}
+
+void build_not_enforced(struct builder *builder, const char *what)
+{
+	const char **slot = arena_push(&builder->plan->arena, &builder->not_enforced,
+		&builder->not_enforced_count, sizeof *slot);
+	*slot = what;
+}
+
+int build_refuse(struct builder *builder, enum err_code code, const struct origin *at, const char *fmt,
+	...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	const char *text = arena_vprintf(&builder->plan->arena, fmt, ap);
+	va_end(ap);
+	err_set(builder->err, code, 0, "%s", text);
+	return at && origin_set(at) ? err_at(builder->err, at->file, at->line, at->column) : -1;
+}
+
+static int unsupported(struct builder *builder, const char *key, const struct origin *at)
+{
+	build_refuse(builder, ERR_unsupported, at, "'%s' cannot be enforced by this version of agentbox", key);
+	return err_hint_set(builder->err, "remove '%s'; nothing is ever accepted and ignored", key);
+}
+
+/* Keys whose mechanism is not there yet: refused by name and line, never accepted and ignored. */
+static int refuse_unsupported(struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	if (policy->network == NETWORK_ALLOW)
+		return unsupported(builder, "network.allow", &policy->allow[0].at);
+	if (policy->tool_count)
+		return unsupported(builder, "tools", &policy->tools[0].at);
+	if (policy->secret_count)
+		return unsupported(builder, "secrets", &policy->secrets[0].at);
+	if (policy->audit_log)
+		return unsupported(builder, "audit.log", &policy->audit_at);
+	if (policy->trace_count)
+		return unsupported(builder, "audit.trace", &policy->trace[0].at);
+	if (policy->fs.workspace == WORKSPACE_OVERLAY) {
+		unsupported(builder, "filesystem.workspace: overlay", &policy->fs.workspace_at);
+		return err_hint_set(builder->err, "filesystem: {workspace: read}");
+	}
+	return 0;
+}
+
+static void build_ids(struct builder *builder)
+{
+	struct plan *plan = builder->plan;
+	const struct host *host = builder->host;
+	/*
+	 * Inside one is who one is; but never 0: programs that believe to be root take paths that a box
+	 * without root's rights refuses.
+	 */
+	enum { INSIDE_ID = 1000 };
+	plan->as_root = host->root;
+	plan->uid = host->uid == 0 ? INSIDE_ID : host->uid;
+	plan->gid = host->gid == 0 || host->uid == 0 ? INSIDE_ID : host->gid;
+	plan->outer_uid = host->box_uid;
+	plan->outer_gid = host->box_gid;
+	plan->uid_map = arena_printf(&plan->arena, "%u %u 1\n", plan->uid, plan->outer_uid);
+	plan->gid_map = arena_printf(&plan->arena, "%u %u 1\n", plan->gid, plan->outer_gid);
+}
+
+static int build_namespaces(struct builder *builder)
+{
+	struct plan *plan = builder->plan;
+	const struct policy *policy = builder->policy;
+	plan->namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+		CLONE_NEWCGROUP;
+	plan->hostname = "agentbox";
+	plan->network = "none";
+	if (policy->network == NETWORK_HOST) {
+		plan->network = "host";
+		/* The scope is all that stands between the box and the host's abstract sockets. */
+		if (builder->host->landlock_abi < 6) {
+			build_refuse(builder, ERR_landlock_insufficient, &policy->network_at,
+				"network: host needs Landlock ABI 6 to keep the host's abstract sockets out of reach; "
+				"this kernel has %d",
+				builder->host->landlock_abi);
+			return err_hint_set(builder->err, "network: none");
+		}
+		return 0;
+	}
+	plan->namespaces |= CLONE_NEWNET;
+	plan->loopback_up = true;
+	return 0;
+}
+
+static int build_filter(struct builder *builder, const struct filter *filter)
+{
+	struct plan *plan = builder->plan;
+	if (!builder->host->seccomp_notify)
+		return build_refuse(builder, ERR_seccomp_unavailable, NULL,
+			"this kernel has no seccomp user notification");
+	plan->filter = *filter;
+	plan->filter_flags = builder->host->seccomp_wait_killable ? 1u << 5 : 0; /* WAIT_KILLABLE_RECV */
+	plan->kill_on_violation = builder->policy->on_violation == VIOLATION_KILL;
+	return 0;
+}
+
+static int build_all(struct builder *builder, const struct filter *filter)
+{
+	struct plan *plan = builder->plan;
+	plan->name = builder->policy->name;
+	plan->policy = builder->policy;
+	plan->host = builder->host;
+	plan->tty = builder->request->tty;
+	plan->pass_stdin = builder->request->pass_stdin;
+	build_ids(builder);
+	if (refuse_unsupported(builder) < 0 || build_limits(builder) < 0 ||
+		build_namespaces(builder) < 0 || build_mounts(builder) < 0 || build_landlock(builder) < 0 ||
+		build_command(builder) < 0 || build_filter(builder, filter) < 0)
+		return -1;
+	plan->ops = builder->ops;
+	plan->rules = builder->rules;
+	plan->rlimits = builder->rlimits;
+	plan->warnings = builder->warnings;
+	build_not_enforced(builder, NULL);
+	plan->not_enforced = builder->not_enforced;
+	return 0;
+}
+
+int plan_build(const struct policy *policy, const struct request *request, const struct host *host,
+	const struct filter *filter, struct plan *ret_plan, struct err *err)
+{
+	struct plan plan = { 0 };
+	struct builder builder = {
+		.plan = &plan,
+		.policy = policy,
+		.request = request,
+		.host = host,
+		.err = err,
+	};
+	if (build_all(&builder, filter) < 0) {
+		arena_free(&plan.arena);
+		return -1;
+	}
+	*ret_plan = plan;
+	return 0;
+}
+
+void plan_free(struct plan *plan)
+{
+	arena_free(&plan->arena);
+}

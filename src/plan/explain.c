@@ -1,0 +1,239 @@
+/*
+ * explain: plan and policy in words. Says what is granted, by which line of the policy, and what
+ * on this host enforces it. Reads the plan that the box would carry out, so that it cannot differ.
+ */
+#define _GNU_SOURCE
+#include "plan/explain.h"
+#include "plan/explain_words.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+const char *explain_origin(const struct origin *at, struct arena *arena)
+{
+	if (!origin_set(at))
+		return "default";
+	if (!at->line)
+		return at->file;
+	return arena_printf(arena, "%s:%d", at->file, at->line);
+}
+
+/* How a person sees an operation; "" for what is only a step on the way. */
+static const char *op_class(const struct plan_op *op, bool sealed)
+{
+	switch (op->kind) {
+	case OP_BIND:
+		if (op->flags & OPF_DEVICE)
+			return "device";
+		return sealed || op->flags & OPF_READONLY ? "read-only" : "writable";
+	case OP_INSIDE:
+		return op->flags & (OPF_READONLY | OPF_UNDER_GRANT) ? "protected" : "private";
+	case OP_MASK:
+		return "hidden";
+	case OP_FILE:
+		return "made";
+	case OP_PROC:
+	case OP_DEVPTS:
+		return "its own";
+	case OP_DIR:
+	case OP_LINK:
+	case OP_SEAL:
+		break;
+	}
+	return "";
+}
+
+/* A made file that only serves as the place for a later operation is none to tell of. */
+static bool is_place(const struct plan *plan, size_t index)
+{
+	const struct plan_op *op = &plan->ops[index];
+	if (op->kind != OP_FILE)
+		return false;
+	for (size_t i = index + 1; i < plan->op_count; i++)
+		if (plan->ops[i].kind != OP_FILE && strcmp(plan->ops[i].target ? plan->ops[i].target : "",
+			op->target) == 0)
+			return true;
+	return false;
+}
+
+static bool same_why(const struct plan_op *a, const struct plan_op *b)
+{
+	return a->why == b->why || (a->why && b->why && strcmp(a->why, b->why) == 0);
+}
+
+/*
+ * Operations of one class and one reason share a list, in the place of the first. Those before the
+ * seal are read-only by it.
+ */
+static void put_ops(struct words *words, const struct plan *plan)
+{
+	size_t seal = 0;
+	for (size_t i = 0; i < plan->op_count; i++)
+		if (plan->ops[i].kind == OP_SEAL)
+			seal = i;
+	bool *done = ARENA_ARRAY(&words->arena, plan->op_count + 1, bool);
+	for (size_t i = 0; i < plan->op_count; i++)
+		done[i] = is_place(plan, i);
+	for (size_t i = 0; i < plan->op_count; i++) {
+		const struct plan_op *first = &plan->ops[i];
+		const char *class = op_class(first, i < seal);
+		if (done[i] || !*class)
+			continue;
+		words_list_begin(words, class);
+		for (size_t k = i; k < plan->op_count; k++) {
+			const struct plan_op *op = &plan->ops[k];
+			if (done[k] || strcmp(op_class(op, k < seal), class) != 0 || !same_why(op, first))
+				continue;
+			done[k] = true;
+			words_list_add(words, arena_printf(&words->arena, "/%s", op->target));
+		}
+		words_list_end(words, first->why);
+	}
+}
+
+static void put_files(struct words *words, const struct plan *plan)
+{
+	words_title(words, "Files: what is not listed is not there");
+	put_ops(words, plan);
+	words_line(words, "  all that is private together: at most %s",
+		words_size(words, plan->root_size));
+	words_line(words, "  held by: a mount namespace in which the host's root is gone, read-only mounts");
+	if (plan->landlock_abi)
+		words_line(words, "           and Landlock (ABI %d, %zu rules)", plan->landlock_abi,
+			plan->rule_count);
+	else
+		words_line(words, "           (no Landlock: this host has none)");
+}
+
+static void put_network(struct words *words, const struct plan *plan)
+{
+	words_policy_network(words, plan->policy);
+	if (plan->namespaces & CLONE_NEWNET)
+		words_line(words, "  held by: a network namespace without a way out; seccomp refuses other");
+	else
+		words_line(words, "  held by: nothing but seccomp, which refuses other");
+	words_line(words, "           families of sockets than UNIX, INET, INET6 and NETLINK route");
+}
+
+static void put_processes(struct words *words, const struct plan *plan)
+{
+	words_title(words, "Processes");
+	words_list_begin(words, "namespaces");
+	uint64_t bit;
+	const char *name;
+	for (size_t i = 0; (name = explain_namespace(i, &bit)); i++)
+		if (plan->namespaces & bit)
+			words_list_add(words, name);
+	words_list_end(words, NULL);
+	words_line(words, "  ids         uid %u gid %u inside; uid %u gid %u on the host",
+		(unsigned)plan->uid, (unsigned)plan->gid, (unsigned)plan->outer_uid,
+		(unsigned)plan->outer_gid);
+	words_line(words, "  rights      no capability, none regained (no_new_privs)");
+	words_line(words, "  ended       with the command, and when agentbox ends");
+}
+
+static void put_calls(struct words *words, const struct plan *plan)
+{
+	words_policy_calls(words, plan->policy);
+	words_line(words, "  held by: seccomp filter %s, %zu instructions", plan->filter.name,
+		plan->filter.count);
+}
+
+static void put_env(struct words *words, const struct plan *plan)
+{
+	words_title(words, "Environment: only these");
+	words_list_begin(words, "variables");
+	for (const char *const *e = plan->envp; e && *e; e++)
+		words_list_add(words, arena_strndup(&words->arena, *e, strcspn(*e, "=")));
+	words_list_end(words, NULL);
+	words_line(words, "  cwd         %s", plan->cwd);
+}
+
+static void put_notes(struct words *words, const struct plan *plan)
+{
+	const char *const *missing = plan->not_enforced;
+	if (missing && *missing)
+		words_title(words, "NOT ENFORCED on this host (best_effort)");
+	for (; missing && *missing; missing++)
+		words_line(words, "  %s", *missing);
+	if (plan->warning_count)
+		words_title(words, "Warnings");
+	for (size_t i = 0; i < plan->warning_count; i++)
+		words_line(words, "  %s: %s", plan->warnings[i].code, plan->warnings[i].message);
+}
+
+static int finish(struct words *words)
+{
+	arena_free(&words->arena);
+	return words->out->full ? -ENOSPC : 0;
+}
+
+int plan_explain_words(const struct plan *plan, struct buf *out)
+{
+	struct words words = { .out = out };
+	words_policy_head(&words, plan->policy);
+	put_files(&words, plan);
+	put_network(&words, plan);
+	put_processes(&words, plan);
+	words_policy_limits(&words, plan->policy);
+	put_calls(&words, plan);
+	put_env(&words, plan);
+	put_notes(&words, plan);
+	return finish(&words);
+}
+
+static void put_grants(struct words *words, const struct policy *policy)
+{
+	static const char *const workspaces[] = {
+		[WORKSPACE_NONE] = "none", [WORKSPACE_READ] = "read", [WORKSPACE_WRITE] = "write",
+		[WORKSPACE_OVERLAY] = "overlay",
+	};
+	words_title(words, "Files: what is not listed is not there");
+	words_line(words, "  root        %s%s",
+		policy->fs.root == ROOT_DIRECTORY ? policy->fs.root_dir : "the host's system directories",
+		words_at(words, &policy->fs.root_at));
+	for (size_t i = 0; i < policy->fs.read_count; i++)
+		words_line(words, "  read        %s%s", policy->fs.read[i].path,
+			words_at(words, &policy->fs.read[i].at));
+	for (size_t i = 0; i < policy->fs.write_count; i++)
+		words_line(words, "  write       %s%s", policy->fs.write[i].path,
+			words_at(words, &policy->fs.write[i].at));
+	for (size_t i = 0; i < policy->fs.hide_count; i++)
+		words_line(words, "  hide        %s%s", policy->fs.hide[i].pattern,
+			words_at(words, &policy->fs.hide[i].at));
+	for (size_t i = 0; i < policy->fs.protect_count; i++)
+		words_line(words, "  protect     %s%s", policy->fs.protect[i].pattern,
+			words_at(words, &policy->fs.protect[i].at));
+	words_line(words, "  workspace   %s%s", workspaces[policy->fs.workspace],
+		words_at(words, &policy->fs.workspace_at));
+	words_line(words, "  home        %s%s",
+		policy->fs.home == HOME_PRIVATE ? "private: empty and writable" : "none",
+		words_at(words, &policy->fs.home_at));
+}
+
+int policy_explain_words(const struct policy *policy, const struct err *why, struct buf *out)
+{
+	struct words words = { .out = out };
+	words_policy_head(&words, policy);
+	words_title(&words, "agentbox run would refuse it here: %s", why->text);
+	if (why->line)
+		words_line(&words, "  at %s:%d", why->file, (int)why->line);
+	const char *hint = err_hint(why);
+	if (hint)
+		words_line(&words, "  hint: %s", hint);
+	if (why->code == ERR_unsupported) {
+		words_title(&words, "This version cannot enforce");
+		words_policy_unsupported(&words, policy);
+	}
+	words_line(&words, "%s", "");
+	words_line(&words, "What follows is what the policy asks for, not what is in force.");
+	put_grants(&words, policy);
+	words_policy_network(&words, policy);
+	words_policy_limits(&words, policy);
+	words_policy_calls(&words, policy);
+	words_policy_tools(&words, policy);
+	return finish(&words);
+}

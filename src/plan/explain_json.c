@@ -1,0 +1,330 @@
+/*
+ * explain_json: the plan as JSON, and the names of its flags. Complete: a field of the plan that
+ * the box acts on is here, or the picture would lie.
+ */
+#define _GNU_SOURCE
+#include "plan/explain.h"
+#include "base/json.h"
+#include "base/sys.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
+#endif
+
+struct bit {
+	uint64_t bit;
+	const char *name;
+};
+
+static const struct bit op_flags[] = {
+	{ OPF_READONLY, "readonly" },
+	{ OPF_RECURSIVE, "recursive" },
+	{ OPF_NOEXEC, "noexec" },
+	{ OPF_DEVICE, "device" },
+	{ OPF_GRANT, "grant" },
+	{ OPF_UNDER_GRANT, "under_grant" },
+	{ OPF_LINK_ITSELF, "link_itself" },
+	{ OPF_OPTIONAL, "optional" },
+	{ 0, NULL },
+};
+
+static const struct bit namespaces[] = {
+	{ CLONE_NEWUSER, "user" },
+	{ CLONE_NEWNS, "mount" },
+	{ CLONE_NEWPID, "pid" },
+	{ CLONE_NEWNET, "net" },
+	{ CLONE_NEWIPC, "ipc" },
+	{ CLONE_NEWUTS, "uts" },
+	{ CLONE_NEWCGROUP, "cgroup" },
+	{ SYS_CLONE_NEWTIME, "time" },
+	{ 0, NULL },
+};
+
+static const struct bit landlock_fs[] = {
+	{ SYS_LANDLOCK_FS_EXECUTE, "execute" },
+	{ SYS_LANDLOCK_FS_WRITE_FILE, "write_file" },
+	{ SYS_LANDLOCK_FS_READ_FILE, "read_file" },
+	{ SYS_LANDLOCK_FS_READ_DIR, "read_dir" },
+	{ SYS_LANDLOCK_FS_REMOVE_DIR, "remove_dir" },
+	{ SYS_LANDLOCK_FS_REMOVE_FILE, "remove_file" },
+	{ SYS_LANDLOCK_FS_MAKE_CHAR, "make_char" },
+	{ SYS_LANDLOCK_FS_MAKE_DIR, "make_dir" },
+	{ SYS_LANDLOCK_FS_MAKE_REG, "make_reg" },
+	{ SYS_LANDLOCK_FS_MAKE_SOCK, "make_sock" },
+	{ SYS_LANDLOCK_FS_MAKE_FIFO, "make_fifo" },
+	{ SYS_LANDLOCK_FS_MAKE_BLOCK, "make_block" },
+	{ SYS_LANDLOCK_FS_MAKE_SYM, "make_sym" },
+	{ SYS_LANDLOCK_FS_REFER, "refer" },
+	{ SYS_LANDLOCK_FS_TRUNCATE, "truncate" },
+	{ SYS_LANDLOCK_FS_IOCTL_DEV, "ioctl_dev" },
+	{ 0, NULL },
+};
+
+static const struct bit landlock_scopes[] = {
+	{ SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX, "abstract_unix_socket" },
+	{ SYS_LANDLOCK_SCOPE_SIGNAL, "signal" },
+	{ 0, NULL },
+};
+
+static const struct bit filter_flags[] = {
+	{ SECCOMP_FILTER_FLAG_TSYNC, "tsync" },
+	{ SECCOMP_FILTER_FLAG_LOG, "log" },
+	{ SECCOMP_FILTER_FLAG_SPEC_ALLOW, "spec_allow" },
+	{ SECCOMP_FILTER_FLAG_NEW_LISTENER, "new_listener" },
+	{ SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, "wait_killable_recv" },
+	{ 0, NULL },
+};
+
+const char *explain_op_name(enum plan_op_kind kind)
+{
+	static const char *const names[] = {
+		[OP_DIR] = "dir", [OP_LINK] = "link", [OP_FILE] = "file", [OP_BIND] = "bind",
+		[OP_INSIDE] = "inside", [OP_MASK] = "mask", [OP_PROC] = "proc", [OP_DEVPTS] = "devpts",
+		[OP_SEAL] = "seal",
+	};
+	return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+}
+
+const char *explain_namespace(size_t index, uint64_t *ret_bit)
+{
+	if (index >= sizeof namespaces / sizeof *namespaces - 1)
+		return NULL;
+	*ret_bit = namespaces[index].bit;
+	return namespaces[index].name;
+}
+
+const char *explain_rlimit(int resource)
+{
+	static const char *const names[RLIMIT_NLIMITS] = {
+		[RLIMIT_AS] = "as", [RLIMIT_CORE] = "core", [RLIMIT_CPU] = "cpu", [RLIMIT_DATA] = "data",
+		[RLIMIT_FSIZE] = "fsize", [RLIMIT_LOCKS] = "locks", [RLIMIT_MEMLOCK] = "memlock",
+		[RLIMIT_MSGQUEUE] = "msgqueue", [RLIMIT_NICE] = "nice", [RLIMIT_NOFILE] = "nofile",
+		[RLIMIT_NPROC] = "nproc", [RLIMIT_RSS] = "rss", [RLIMIT_RTPRIO] = "rtprio",
+		[RLIMIT_RTTIME] = "rttime", [RLIMIT_SIGPENDING] = "sigpending", [RLIMIT_STACK] = "stack",
+	};
+	return resource >= 0 && resource < RLIMIT_NLIMITS && names[resource] ? names[resource]
+									     : "unknown";
+}
+
+/* The names of the bits that are set; what has no name is printed as a number, never dropped. */
+static void put_bits(struct json *json, const char *key, uint64_t value, const struct bit *names)
+{
+	json_open_array(json, key);
+	for (; names->name; names++) {
+		if (value & names->bit)
+			json_put_text(json, NULL, names->name);
+		value &= ~names->bit;
+	}
+	if (value)
+		json_put_uint(json, NULL, value);
+	json_close(json);
+}
+
+static void put_list(struct json *json, const char *key, const char *const *words)
+{
+	json_open_array(json, key);
+	for (; words && *words; words++)
+		json_put_text(json, NULL, *words);
+	json_close(json);
+}
+
+static void put_mode(struct json *json, const char *key, mode_t mode)
+{
+	char text[16];
+	snprintf(text, sizeof text, "%04o", (unsigned)(mode & 07777));
+	json_put_text(json, key, text);
+}
+
+static const char *type_name(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG: return "file";
+	case S_IFDIR: return "directory";
+	case S_IFLNK: return "link";
+	case S_IFCHR: return "device";
+	case S_IFSOCK: return "socket";
+	case S_IFIFO: return "fifo";
+	}
+	return NULL;
+}
+
+static void put_ids(struct json *json, const struct plan *plan)
+{
+	json_open_object(json, "ids");
+	json_put_uint(json, "uid", plan->uid);
+	json_put_uint(json, "gid", plan->gid);
+	json_put_uint(json, "outer_uid", plan->outer_uid);
+	json_put_uint(json, "outer_gid", plan->outer_gid);
+	json_put_text(json, "uid_map", plan->uid_map);
+	json_put_text(json, "gid_map", plan->gid_map);
+	json_put_bool(json, "as_root", plan->as_root);
+	json_close(json);
+	put_bits(json, "namespaces", plan->namespaces, namespaces);
+	json_put_text(json, "hostname", plan->hostname);
+	json_put_bool(json, "loopback_up", plan->loopback_up);
+	json_put_text(json, "network", plan->network);
+	json_put_text(json, "workspace", plan->workspace);
+}
+
+static void put_op(struct json *json, const struct plan_op *op, bool as_root)
+{
+	json_open_object(json, NULL);
+	json_put_text(json, "op", explain_op_name(op->kind));
+	put_bits(json, "flags", op->flags, op_flags);
+	if (op->kind != OP_SEAL)
+		json_put_text(json, "target", op->target);
+	if (op->source)
+		json_put_text(json, "source", op->source);
+	if (op->kind == OP_FILE)
+		json_put_uint(json, "bytes", op->len);
+	if (op->kind == OP_DIR || op->kind == OP_FILE)
+		put_mode(json, "mode", op->mode);
+	else if (type_name(op->mode))
+		json_put_text(json, "type", type_name(op->mode));
+	if (as_root && op->flags & OPF_GRANT) {
+		json_put_uint(json, "owner", op->owner);
+		json_put_uint(json, "group", op->group);
+	}
+	json_put_text(json, "why", op->why);
+	json_close(json);
+}
+
+static void put_files(struct json *json, const struct plan *plan)
+{
+	json_open_object(json, "root");
+	json_put_text(json, "type", "tmpfs");
+	json_put_uint(json, "size", plan->root_size);
+	json_open_object(json, "options");
+	for (const struct plan_option *o = plan->root_options; o && o->key; o++)
+		json_put_text(json, o->key, o->value);
+	json_close(json);
+	json_close(json);
+	json_open_array(json, "operations");
+	for (size_t i = 0; i < plan->op_count; i++)
+		put_op(json, &plan->ops[i], plan->as_root);
+	json_close(json);
+}
+
+static void put_landlock(struct json *json, const struct plan *plan)
+{
+	json_open_object(json, "landlock");
+	json_put_int(json, "abi", plan->landlock_abi);
+	put_bits(json, "handled", plan->landlock_fs, landlock_fs);
+	put_bits(json, "scoped", plan->landlock_scoped, landlock_scopes);
+	json_open_array(json, "rules");
+	for (size_t i = 0; i < plan->rule_count; i++) {
+		json_open_object(json, NULL);
+		json_put_text(json, "path", plan->rules[i].path);
+		put_bits(json, "access", plan->rules[i].access, landlock_fs);
+		json_put_bool(json, "optional", plan->rules[i].optional);
+		json_close(json);
+	}
+	json_close(json);
+	json_close(json);
+}
+
+static void put_rlim(struct json *json, const char *key, rlim_t value)
+{
+	if (value == RLIM_INFINITY)
+		json_put_text(json, key, "infinity");
+	else
+		json_put_uint(json, key, value);
+}
+
+static void put_thousandths_or_null(struct json *json, const char *key, uint64_t us)
+{
+	if (us)
+		json_put_thousandths(json, key, us);
+	else
+		json_put_null(json, key);
+}
+
+static void put_limits(struct json *json, const struct plan *plan)
+{
+	json_open_object(json, "limits");
+	json_open_array(json, "rlimits");
+	for (size_t i = 0; i < plan->rlimit_count; i++) {
+		const struct plan_rlimit *r = &plan->rlimits[i];
+		json_open_object(json, NULL);
+		json_put_text(json, "resource", explain_rlimit(r->resource));
+		put_rlim(json, "soft", r->limit.rlim_cur);
+		put_rlim(json, "hard", r->limit.rlim_max);
+		json_put_text(json, "why", r->why);
+		json_close(json);
+	}
+	json_close(json);
+	put_thousandths_or_null(json, "wall_ms", plan->wall_us);
+	put_thousandths_or_null(json, "grace_ms", plan->grace_us);
+	json_put_uint(json, "output_bytes", plan->output_max);
+	json_put_text(json, "output_action", plan->output_kill ? "kill" : "truncate");
+	json_put_text(json, "oom_score_adj", plan->oom_score_adj);
+	put_mode(json, "umask", plan->umask);
+	json_close(json);
+}
+
+static void put_filter(struct json *json, const struct plan *plan)
+{
+	json_open_object(json, "seccomp");
+	json_put_text(json, "filter", plan->filter.name);
+	json_put_uint(json, "instructions", plan->filter.count);
+	json_put_text(json, "sha256", plan->filter.sha256);
+	put_bits(json, "flags", plan->filter_flags, filter_flags);
+	json_put_text(json, "on_violation", plan->kill_on_violation ? "kill" : "errno");
+	json_close(json);
+}
+
+static void put_command(struct json *json, const struct plan *plan)
+{
+	json_open_object(json, "command");
+	put_list(json, "argv", plan->argv);
+	put_list(json, "candidates", plan->candidates);
+	json_put_text(json, "cwd", plan->cwd);
+	json_open_array(json, "env");
+	for (const char *const *e = plan->envp; e && *e; e++)
+		json_put_bytes(json, NULL, *e, strcspn(*e, "="));
+	json_close(json);
+	json_put_bool(json, "stdin", plan->pass_stdin);
+	json_put_bool(json, "tty", plan->tty);
+	json_close(json);
+}
+
+static void put_notes(struct json *json, const struct plan *plan)
+{
+	put_list(json, "not_enforced", plan->not_enforced);
+	json_open_array(json, "warnings");
+	for (size_t i = 0; i < plan->warning_count; i++) {
+		json_open_object(json, NULL);
+		json_put_text(json, "code", plan->warnings[i].code);
+		json_put_text(json, "message", plan->warnings[i].message);
+		json_close(json);
+	}
+	json_close(json);
+}
+
+int plan_explain_json(const struct plan *plan, struct buf *out)
+{
+	struct json json;
+	json_begin(&json, out, false);
+	json_open_object(&json, NULL);
+	json_put_text(&json, "agentbox", AGENTBOX_VERSION);
+	json_put_text(&json, "name", plan->name);
+	if (plan->policy)
+		json_put_text(&json, "policy_sha256", plan->policy->sha256);
+	put_ids(&json, plan);
+	put_files(&json, plan);
+	put_landlock(&json, plan);
+	put_limits(&json, plan);
+	put_filter(&json, plan);
+	put_command(&json, plan);
+	put_notes(&json, plan);
+	json_close(&json);
+	return json_end(&json);
+}

@@ -1,0 +1,49 @@
+/*
+ * filter_gen: writes plan/filter_shipped.h, the programs of the shipped profiles with their
+ * digests, for the architecture named on the command line. Runs when agentbox is built, never
+ * after.
+ */
+#define _GNU_SOURCE
+#include <sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/filter_compile.h"
+
+static int print_profile(enum filter_arch arch, const char *name, bool strict)
+{
+	uint8_t actions[FILTER_NUMBERS];
+	struct sock_filter program[FILTER_PROGRAM_MAX];
+	filter_actions(arch, strict, false, actions);
+	int count = filter_compile(arch, actions, program);
+	if (count < 0)
+		return -1;
+	char digest[SHA256_DIGEST_STRING_LENGTH];
+	SHA256Data((const uint8_t *)program, (size_t)count * sizeof *program, digest);
+
+	printf("static const struct sock_filter filter_%s_program[] = {\n", name);
+	for (int i = 0; i < count; i++)
+		printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", program[i].code, program[i].jt,
+			program[i].jf, program[i].k);
+	printf("};\n\nstatic const struct filter filter_%s = {\n", name);
+	printf("\t.program = filter_%s_program,\n\t.count = %d,\n\t.name = \"%s\",\n", name, count,
+		name);
+	printf("\t.sha256 = \"%s\",\n};\n\n", digest);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	for (int arch = 0; arch < ARCH_COUNT; arch++) {
+		if (argc != 2 || strcmp(argv[1], filter_arch_name(arch)) != 0)
+			continue;
+		printf("/* Made by filter_gen for %s. */\n#include \"plan/filter.h\"\n\n", argv[1]);
+		if (print_profile(arch, "default", false) < 0 ||
+			print_profile(arch, "strict", true) < 0)
+			return EXIT_FAILURE;
+		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+	}
+	fprintf(stderr, "usage: filter_gen x86_64|aarch64\n");
+	return EXIT_FAILURE;
+}

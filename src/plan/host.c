@@ -1,0 +1,226 @@
+/*
+ * host: the facts that plans rest on. The only part of plan/ (with host_user, host_match and
+ * host_diagnosis) that looks at the kernel; it judges nothing.
+ */
+#define _GNU_SOURCE
+#include "plan/host.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "plan/host_match.h"
+#include "plan/host_user.h"
+#include "plan/places.h"
+#include "plan/request.h"
+#include "policy/policy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+/*
+ * Ids that no one owns files with: systemd's table of uids (UIDS-GIDS.md) calls 1879048192 to
+ * 2147483647 unused. Each box of root's gets one of its own, by the supervisor's pid.
+ */
+#define BOX_ID_FIRST 1879048192u
+#define BOX_ID_COUNT 268435455u
+
+static bool has_caps(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	if (syscall(SYS_capget, &header, data) < 0)
+		return false;
+	unsigned want = 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_SYS_ADMIN;
+	return (data[0].effective & want) == want;
+}
+
+/* In the initial user namespace the map is "0 0 4294967295"; elsewhere other ids may not exist. */
+static bool all_ids_mapped(struct arena *arena)
+{
+	AUTO_FD fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	char *text;
+	size_t len;
+	unsigned long inside, outside, count;
+	return fd >= 0 && fd_read_file(arena, fd, 4096, &text, &len) == 0 &&
+		sscanf(text, "%lu %lu %lu", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
+		count == 4294967295ul;
+}
+
+static void probe_caller(const struct request *request, struct host *host)
+{
+	host->uid = geteuid();
+	host->gid = getegid();
+	host->pid = getpid();
+	host->root = host->uid == 0 && has_caps() && all_ids_mapped(&host->arena);
+	host->box_uid = host->root ? BOX_ID_FIRST + (uid_t)host->pid % BOX_ID_COUNT : host->uid;
+	host->box_gid = host->root ? BOX_ID_FIRST + (gid_t)host->pid % BOX_ID_COUNT : host->gid;
+	struct host_user user;
+	host_user_find(&host->arena, host->uid, host->gid, &user);
+	host->user = user.name;
+	host->group = user.group;
+	host->home = request->home ? request->home : user.home;
+	if (!host->home)
+		host->home = arena_printf(&host->arena, "/home/%s", user.name);
+}
+
+static void probe_kernel(struct host *host)
+{
+	struct utsname name;
+	host->release = uname(&name) == 0 ? arena_strdup(&host->arena, name.release) : "";
+	int abi = sys_landlock_create_ruleset(NULL, 0, SYS_LANDLOCK_CREATE_RULESET_VERSION);
+	host->landlock_abi = abi > 0 ? abi : 0;
+	host->landlock_errnum = abi < 0 ? -abi : 0;
+	/* With a NULL program the flags are judged first: EFAULT means that they are known. */
+	unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+	host->seccomp_notify = sys_seccomp(SECCOMP_SET_MODE_FILTER, flags, NULL) == -EFAULT;
+	flags |= 1u << 5; /* SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV */
+	host->seccomp_wait_killable = sys_seccomp(SECCOMP_SET_MODE_FILTER, flags, NULL) == -EFAULT;
+}
+
+/* Type, owner and link text of a path, nothing followed. */
+static void probe_one(struct arena *arena, const char *path, struct host_path *fact)
+{
+	struct stat st;
+	fact->path = path;
+	if (lstat(path, &st) < 0) {
+		fact->errnum = errno;
+		return;
+	}
+	fact->mode = st.st_mode;
+	fact->uid = st.st_uid;
+	fact->gid = st.st_gid;
+	if (S_ISLNK(st.st_mode)) {
+		char text[PATH_MAX];
+		ssize_t len = readlink(path, text, sizeof text - 1);
+		if (len > 0)
+			fact->link = arena_strndup(arena, text, (size_t)len);
+		else
+			fact->errnum = ENOENT;
+	}
+}
+
+static const struct host_path *probe_list(struct arena *arena, const char *dir,
+	const char *const *names, size_t count)
+{
+	struct host_path *facts = ARENA_ARRAY(arena, count, struct host_path);
+	for (size_t i = 0; i < count; i++)
+		probe_one(arena, arena_printf(arena, "%s/%s", dir, names[i]), &facts[i]);
+	return facts;
+}
+
+/* filesystem.root: DIR: whatever it has at its top, but what the box makes itself. */
+static void probe_root_dir(const char *root, struct host *host)
+{
+	static const char *const made[] = { ".", "..", "dev", "proc", "run", "sys", "tmp" };
+	enum { TOP_MAX = 64 };
+	struct host_path *top = NULL;
+	DIR *dir = opendir(root);
+	struct dirent *entry;
+	while (dir && (entry = readdir(dir)) && host->top_count < TOP_MAX) {
+		bool skip = false;
+		for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+			skip |= strcmp(entry->d_name, made[i]) == 0;
+		if (skip)
+			continue;
+		struct host_path *fact = arena_push(&host->arena, &top, &host->top_count, sizeof *top);
+		probe_one(&host->arena, arena_printf(&host->arena, "%s/%s", root, entry->d_name), fact);
+	}
+	if (dir)
+		closedir(dir);
+	host->top = top;
+}
+
+static void probe_system(const struct policy *policy, struct host *host)
+{
+	struct arena *arena = &host->arena;
+	host->resolv_conf = "";
+	if (policy->fs.root == ROOT_DIRECTORY) {
+		probe_root_dir(policy->fs.root_dir, host);
+		return;
+	}
+	host->top = probe_list(arena, "", places_top, places_top_count);
+	host->top_count = places_top_count;
+	host->etc = probe_list(arena, "/etc", places_etc, places_etc_count);
+	host->etc_count = places_etc_count;
+	if (policy->network == NETWORK_NONE)
+		return;
+	AUTO_FD fd = open("/etc/resolv.conf", O_RDONLY | O_CLOEXEC);
+	char *text;
+	size_t len;
+	if (fd >= 0 && fd_read_file(arena, fd, 65536, &text, &len) == 0)
+		host->resolv_conf = text;
+}
+
+/* A path that a grant names: also where it leads, when a link is anywhere in it. */
+static void probe_grant(struct host *host, struct host_path **paths, const char *path)
+{
+	if (host_find(host, path))
+		return;
+	struct host_path *fact = arena_push(&host->arena, paths, &host->path_count, sizeof **paths);
+	host->paths = *paths;
+	probe_one(&host->arena, path, fact);
+	if (fact->errnum)
+		return;
+	int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_CLOEXEC | O_NOFOLLOW,
+		SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
+	if (fd >= 0 && !fact->link) {
+		close(fd);
+		fact->real = path;
+		return;
+	}
+	fd_close(&fd);
+	fact->through_link = !fact->link;
+	char *real = realpath(path, NULL);
+	if (real)
+		fact->real = arena_strdup(&host->arena, real);
+	free(real);
+}
+
+static void probe_grants(const struct policy *policy, const struct request *request, struct host *host)
+{
+	struct host_path *paths = NULL;
+	for (size_t i = 0; i < policy->fs.read_count; i++)
+		probe_grant(host, &paths, policy->fs.read[i].path);
+	for (size_t i = 0; i < policy->fs.write_count; i++)
+		probe_grant(host, &paths, policy->fs.write[i].path);
+	if (policy->fs.root == ROOT_DIRECTORY)
+		probe_grant(host, &paths, policy->fs.root_dir);
+	if (policy->fs.workspace != WORKSPACE_NONE)
+		probe_grant(host, &paths, request->workspace);
+}
+
+const struct host_path *host_find(const struct host *host, const char *path)
+{
+	for (size_t i = 0; i < host->path_count; i++)
+		if (strcmp(host->paths[i].path, path) == 0)
+			return &host->paths[i];
+	return NULL;
+}
+
+int host_probe(const struct policy *policy, const struct request *request, struct host *ret_host,
+	struct err *err)
+{
+	struct host host = { 0 };
+	probe_caller(request, &host);
+	probe_kernel(&host);
+	probe_system(policy, &host);
+	probe_grants(policy, request, &host);
+	if (host_match(policy, request, &host, err) < 0) {
+		arena_free(&host.arena);
+		return -1;
+	}
+	*ret_host = host;
+	return 0;
+}
+
+void host_free(struct host *host)
+{
+	arena_free(&host->arena);
+}

@@ -1,0 +1,302 @@
+/*
+ * host_match: which files the hide and protect patterns mean. A pattern that names one place costs
+ * one look; only patterns that can match anywhere make the granted trees be walked, within bounds
+ * that are errors when passed, never silently.
+ */
+#define _GNU_SOURCE
+#include "plan/host_match.h"
+#include "base/fd.h"
+#include "plan/host.h"
+#include "plan/request.h"
+#include "policy/policy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct search {
+	const struct policy *policy;
+	struct host *host;
+	struct host_match *hidden, *protected;
+	struct host_missing *missing;
+	bool *found;      /* for each protect pattern: in the tree at hand */
+	const char *tree; /* the granted tree at hand, absolute */
+	bool written;     /* it is written directly */
+	const struct policy_pattern *only; /* an absolute pattern at hand; NULL: all relative ones */
+	size_t looked_at;
+	struct err *err;
+};
+
+bool host_match_pattern(const char *pattern, const char *path)
+{
+	for (;;) {
+		const char *slash = strchrnul(pattern, '/');
+		size_t len = (size_t)(slash - pattern);
+		if (len == 2 && memcmp(pattern, "**", 2) == 0) {
+			if (!*slash)
+				return true;
+			for (const char *at = path;; at++) {
+				if (host_match_pattern(slash + 1, at))
+					return true;
+				at = strchrnul(at, '/');
+				if (!*at)
+					return false;
+			}
+		}
+		const char *stop = strchrnul(path, '/');
+		char want[256], have[256];
+		size_t have_len = (size_t)(stop - path);
+		if (len >= sizeof want || have_len >= sizeof have)
+			return false;
+		memcpy(want, pattern, len);
+		want[len] = 0;
+		memcpy(have, path, have_len);
+		have[have_len] = 0;
+		if (fnmatch(want, have, FNM_NOESCAPE) != 0)
+			return false;
+		if (!*slash || !*stop)
+			return !*slash && !*stop;
+		pattern = slash + 1;
+		path = stop + 1;
+	}
+}
+
+/* Does a pattern name one place below the tree (or an absolute one), so that one look is enough? */
+static bool one_place(const struct policy_pattern *pattern)
+{
+	return pattern->literal && strchr(pattern->pattern, '/') != NULL;
+}
+
+static int too_many(struct search *search, const struct policy_pattern *pattern)
+{
+	err_set(search->err, ERR_too_many_matches, 0, "'%s' matches more than %d files below '%s'",
+		pattern->pattern, HOST_MATCHES_MAX, search->tree);
+	return err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
+}
+
+static int add(struct search *search, bool hide, const struct policy_pattern *pattern, const char *path,
+	mode_t mode)
+{
+	struct host *host = search->host;
+	if (host->hidden_count + host->protected_count >= HOST_MATCHES_MAX)
+		return too_many(search, pattern);
+	struct host_match *match = hide
+		? arena_push(&host->arena, &search->hidden, &host->hidden_count, sizeof *match)
+		: arena_push(&host->arena, &search->protected, &host->protected_count, sizeof *match);
+	match->path = arena_strdup(&host->arena, path);
+	match->pattern = pattern;
+	match->tree = search->tree;
+	match->mode = mode;
+	if (hide || !S_ISLNK(mode))
+		return 0;
+	/* A protected link protects what it leads to as well, where that can be written. */
+	char *real = realpath(path, NULL);
+	struct stat st;
+	int r = real && lstat(real, &st) == 0 ? add(search, false, pattern, real, st.st_mode) : 0;
+	free(real);
+	return r;
+}
+
+/* Absolute patterns are looked for by themselves, relative ones in each tree. */
+static bool applies(const struct search *search, const struct policy_pattern *pattern)
+{
+	return search->only ? pattern == search->only : pattern->pattern[0] != '/';
+}
+
+/* A pattern that names one place: look there. */
+static int look(struct search *search, bool hide, const struct policy_pattern *pattern, bool *ret_found)
+{
+	const char *path = pattern->pattern[0] == '/'
+		? pattern->pattern
+		: arena_printf(&search->host->arena, "%s/%s", search->tree, pattern->pattern);
+	struct stat st;
+	*ret_found = lstat(path, &st) == 0;
+	return *ret_found ? add(search, hide, pattern, path, st.st_mode) : 0;
+}
+
+static bool matches(const struct search *search, const struct policy_pattern *pattern, const char *path)
+{
+	if (pattern->pattern[0] == '/')
+		return host_match_pattern(pattern->pattern + 1, path + 1);
+	const char *relative = path + strlen(search->tree) + 1;
+	if (!strchr(pattern->pattern, '/')) {
+		const char *slash = strrchr(relative, '/');
+		return host_match_pattern(pattern->pattern, slash ? slash + 1 : relative);
+	}
+	return host_match_pattern(pattern->pattern, relative);
+}
+
+/* Judge one entry; *ret_hidden: it is hidden, so nothing below it needs a look. */
+static int judge(struct search *search, const char *path, mode_t mode, bool *ret_hidden)
+{
+	const struct policy *policy = search->policy;
+	*ret_hidden = false;
+	for (size_t i = 0; i < policy->fs.hide_count; i++) {
+		const struct policy_pattern *pattern = &policy->fs.hide[i];
+		if (!applies(search, pattern) || one_place(pattern) || !matches(search, pattern, path))
+			continue;
+		*ret_hidden = true;
+		return add(search, true, pattern, path, mode);
+	}
+	for (size_t i = 0; search->written && i < policy->fs.protect_count; i++) {
+		const struct policy_pattern *pattern = &policy->fs.protect[i];
+		if (!applies(search, pattern) || one_place(pattern) || !matches(search, pattern, path))
+			continue;
+		search->found[i] = true;
+		return add(search, false, pattern, path, mode);
+	}
+	return 0;
+}
+
+static mode_t type_of(int dir, const struct dirent *entry)
+{
+	if (entry->d_type != DT_UNKNOWN)
+		return DTTOIF(entry->d_type);
+	struct stat st;
+	return fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+/* Walk one directory; takes over fd. Depth is bounded by the length of a path. */
+static int walk(struct search *search, int fd, const char *path, int depth)
+{
+	DIR *dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return 0;
+	}
+	int r = 0;
+	struct dirent *entry;
+	while (r == 0 && (entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (++search->looked_at > HOST_WALK_MAX || depth > 128) {
+			r = err_set(search->err, ERR_too_many_matches, 0,
+				"'%s' is too large or deep a tree to look for patterns in (more than %d entries)",
+				search->tree, HOST_WALK_MAX);
+			break;
+		}
+		struct arena scratch = { 0 };
+		const char *child = arena_printf(&scratch, "%s/%s", path, entry->d_name);
+		mode_t mode = type_of(dirfd(dir), entry);
+		bool hidden;
+		r = judge(search, child, mode, &hidden);
+		if (r == 0 && !hidden && S_ISDIR(mode)) {
+			int next = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			if (next >= 0)
+				r = walk(search, next, child, depth + 1);
+		}
+		arena_free(&scratch);
+	}
+	closedir(dir);
+	return r;
+}
+
+static void note_missing(struct search *search)
+{
+	const struct policy *policy = search->policy;
+	for (size_t i = 0; search->written && i < policy->fs.protect_count; i++) {
+		if (search->found[i] || !applies(search, &policy->fs.protect[i]))
+			continue;
+		struct host_missing *missing = arena_push(&search->host->arena, &search->missing,
+			&search->host->missing_count, sizeof *missing);
+		missing->pattern = &policy->fs.protect[i];
+		missing->tree = search->tree;
+	}
+}
+
+static int walk_tree(struct search *search)
+{
+	int fd = open(search->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 ? walk(search, fd, search->tree, 0) : 0;
+}
+
+/* One kind of pattern in the tree at hand; *ret_walk is set when one can match anywhere. */
+static int look_all(struct search *search, bool hide, bool *ret_walk)
+{
+	const struct policy *policy = search->policy;
+	const struct policy_pattern *patterns = hide ? policy->fs.hide : policy->fs.protect;
+	size_t count = hide ? policy->fs.hide_count : policy->fs.protect_count;
+	for (size_t i = 0; i < count; i++) {
+		bool found = false;
+		if (!applies(search, &patterns[i]))
+			continue;
+		if (!one_place(&patterns[i])) {
+			*ret_walk = true;
+			continue;
+		}
+		if (look(search, hide, &patterns[i], &found) < 0)
+			return -1;
+		if (!hide)
+			search->found[i] = found;
+	}
+	return 0;
+}
+
+static int search_tree(struct search *search, const char *tree, bool written)
+{
+	const struct host_path *fact = host_find(search->host, tree);
+	if (!fact || fact->errnum || !fact->real || fact->link || fact->through_link)
+		return 0; /* the planner refuses it */
+	search->tree = tree;
+	search->written = written;
+	search->only = NULL;
+	search->found = ARENA_ARRAY(&search->host->arena, search->policy->fs.protect_count + 1, bool);
+	bool must_walk = false;
+	if (look_all(search, true, &must_walk) < 0)
+		return -1;
+	if (written && look_all(search, false, &must_walk) < 0)
+		return -1;
+	if (must_walk && S_ISDIR(fact->mode) && walk_tree(search) < 0)
+		return -1;
+	note_missing(search);
+	return 0;
+}
+
+/* An absolute pattern: its fixed beginning is the tree, wherever that is. */
+static int search_absolute(struct search *search, const struct policy_pattern *pattern, bool hide)
+{
+	bool must_walk = false;
+	size_t fixed = strcspn(pattern->pattern, "*?[");
+	while (fixed > 1 && pattern->pattern[fixed - 1] != '/')
+		fixed--;
+	search->only = pattern;
+	search->written = !hide;
+	search->tree = arena_strndup(&search->host->arena, pattern->pattern, fixed > 1 ? fixed - 1 : 1);
+	search->found = ARENA_ARRAY(&search->host->arena, search->policy->fs.protect_count + 1, bool);
+	int r = look_all(search, hide, &must_walk);
+	if (r == 0 && must_walk)
+		r = walk_tree(search);
+	if (r == 0 && !hide)
+		note_missing(search);
+	return r;
+}
+
+int host_match(const struct policy *policy, const struct request *request, struct host *host,
+	struct err *err)
+{
+	if (policy->fs.hide_count == 0 && policy->fs.protect_count == 0)
+		return 0;
+	struct search search = { .policy = policy, .host = host, .err = err };
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < policy->fs.read_count; i++)
+		r = search_tree(&search, policy->fs.read[i].path, false);
+	for (size_t i = 0; r == 0 && i < policy->fs.write_count; i++)
+		r = search_tree(&search, policy->fs.write[i].path, true);
+	if (r == 0 && policy->fs.workspace != WORKSPACE_NONE)
+		r = search_tree(&search, request->workspace, policy->fs.workspace == WORKSPACE_WRITE);
+	for (size_t i = 0; r == 0 && i < policy->fs.hide_count; i++)
+		if (policy->fs.hide[i].pattern[0] == '/')
+			r = search_absolute(&search, &policy->fs.hide[i], true);
+	for (size_t i = 0; r == 0 && i < policy->fs.protect_count; i++)
+		if (policy->fs.protect[i].pattern[0] == '/')
+			r = search_absolute(&search, &policy->fs.protect[i], false);
+	host->hidden = search.hidden;
+	host->protected = search.protected;
+	host->missing = search.missing;
+	return r;
+}

@@ -1,0 +1,65 @@
+/* limits: which limits hold, and what holds them. */
+#define _GNU_SOURCE
+#include "plan/build.h"
+
+#include <stdint.h>
+
+static void rlimit(struct builder *builder, int resource, uint64_t soft, uint64_t hard, const char *why)
+{
+	struct plan *plan = builder->plan;
+	struct plan_rlimit *limit =
+		arena_push(&plan->arena, &builder->rlimits, &plan->rlimit_count, sizeof *limit);
+	limit->resource = resource;
+	limit->limit = (struct rlimit){ .rlim_cur = soft, .rlim_max = hard };
+	limit->why = why;
+}
+
+/* Limits that only a control group holds: refused, or named as missing where the policy allows that. */
+static int need_cgroup(struct builder *builder, const char *key, const struct policy_number *number)
+{
+	if (!origin_set(&number->at))
+		return 0;
+	if (policy_best_effort(builder->policy, "cgroup")) {
+		build_not_enforced(builder, key);
+		return 0;
+	}
+	build_refuse(builder, ERR_unsupported, &number->at,
+		"'%s' needs a control group, which this version of agentbox does not make", key);
+	return err_hint_set(builder->err, "best_effort: [cgroup]");
+}
+
+int build_limits(struct builder *builder)
+{
+	const struct policy_limits *limits = &builder->policy->limits;
+	struct plan *plan = builder->plan;
+	if (need_cgroup(builder, "limits.memory", &limits->memory) < 0 ||
+		need_cgroup(builder, "limits.cpus", &limits->cpus_milli) < 0 ||
+		need_cgroup(builder, "limits.cpu", &limits->cpu_us) < 0)
+		return -1;
+	plan->wall_us = limits->wall_us.value;
+	plan->grace_us = 1000000;
+	plan->output_max = limits->output.value;
+	plan->output_kill = limits->output_action == OUTPUT_KILL;
+	plan->oom_score_adj = "500";
+	plan->umask = 022;
+
+	rlimit(builder, RLIMIT_CORE, 0, 0, "a core file would be a copy of secrets");
+	if (limits->open_files.value)
+		rlimit(builder, RLIMIT_NOFILE, limits->open_files.value, limits->open_files.value,
+			"limits.open_files");
+	if (limits->file_size.value)
+		rlimit(builder, RLIMIT_FSIZE, limits->file_size.value, limits->file_size.value,
+			"limits.file_size");
+	/*
+	 * Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, so it is exact for a box; one
+	 * more for init, which is not the command's.
+	 */
+	if (limits->pids.value)
+		rlimit(builder, RLIMIT_NPROC, limits->pids.value + 1, limits->pids.value + 1, "limits.pids");
+	/* Only each process alone, where best_effort lets the sum go unheld; then SIGXCPU, then SIGKILL. */
+	if (limits->cpu_us.value) {
+		uint64_t seconds = (limits->cpu_us.value + 999999) / 1000000;
+		rlimit(builder, RLIMIT_CPU, seconds, seconds + 1, "limits.cpu");
+	}
+	return 0;
+}

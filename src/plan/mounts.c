@@ -1,0 +1,224 @@
+/*
+ * mounts: the box's file system as a list of operations. First everything that is the same for
+ * every box and read-only, then the seal, then what is private and writable, then what the policy
+ * grants, and last what it hides and protects (mounts_grants.c).
+ *
+ * Paths inside are those of the host. The root is one tmpfs; what is writable are windows on its
+ * directories, so that one size holds for all of them.
+ */
+#define _GNU_SOURCE
+#include "plan/build.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct plan_op *build_op(struct builder *builder, enum plan_op_kind kind, const char *target,
+	const char *why)
+{
+	struct plan_op *op =
+		arena_push(&builder->plan->arena, &builder->ops, &builder->plan->op_count, sizeof *op);
+	op->kind = kind;
+	op->target = target;
+	op->why = why;
+	return op;
+}
+
+static void make_dir(struct builder *builder, const char *target, mode_t mode)
+{
+	for (size_t i = 0; i < builder->plan->op_count; i++)
+		if (builder->ops[i].kind == OP_DIR && strcmp(builder->ops[i].target, target) == 0)
+			return;
+	struct plan_op *op = build_op(builder, OP_DIR, target, "made");
+	op->mode = S_IFDIR | mode;
+}
+
+void build_parents(struct builder *builder, const char *target)
+{
+	struct arena *arena = &builder->plan->arena;
+	for (const char *slash = strchr(target, '/'); slash; slash = strchr(slash + 1, '/'))
+		make_dir(builder, arena_strndup(arena, target, (size_t)(slash - target)), 0755);
+}
+
+const struct plan_op *build_shown_by(const struct builder *builder, const char *target)
+{
+	const struct plan_op *best = NULL;
+	size_t best_len = 0;
+	for (size_t i = 0; i < builder->plan->op_count; i++) {
+		const struct plan_op *op = &builder->ops[i];
+		size_t len = strlen(op->target);
+		if (op->kind != OP_BIND || (op->flags & OPF_DEVICE) || strncmp(op->target, target, len) != 0)
+			continue;
+		if ((target[len] == 0 || target[len] == '/') && (!best || len >= best_len)) {
+			best = op;
+			best_len = len;
+		}
+	}
+	return best;
+}
+
+static void link_to(struct builder *builder, const char *target, const char *text, const char *why)
+{
+	build_op(builder, OP_LINK, target, why)->source = text;
+}
+
+/* The host's (or the root directory's) own trees: directories bound, links made again. */
+static void show_top(struct builder *builder)
+{
+	const struct host *host = builder->host;
+	for (size_t i = 0; i < host->top_count; i++) {
+		const struct host_path *fact = &host->top[i];
+		const char *name = strrchr(fact->path, '/') + 1;
+		if (fact->errnum)
+			continue;
+		if (fact->link) {
+			link_to(builder, name, fact->link, "system");
+		} else if (S_ISDIR(fact->mode)) {
+			make_dir(builder, name, 0755);
+			struct plan_op *op = build_op(builder, OP_BIND, name, "system");
+			op->source = fact->path;
+			op->mode = S_IFDIR;
+			op->flags = OPF_RECURSIVE;
+		}
+	}
+}
+
+/* Device nodes are the host's own, bound: a user namespace cannot make any. */
+static void show_devices(struct builder *builder)
+{
+	static const char *const nodes[] = { "dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom",
+		"dev/tty" };
+	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+		struct plan_op *op = build_op(builder, OP_BIND, nodes[i], "device");
+		op->source = arena_printf(&builder->plan->arena, "/%s", nodes[i]);
+		op->mode = S_IFCHR;
+		op->flags = OPF_DEVICE | OPF_NOEXEC;
+	}
+}
+
+static void place(struct builder *builder, const char *target, mode_t mode, const char *data, size_t len)
+{
+	struct plan_op *op = build_op(builder, OP_FILE, target, "made");
+	op->mode = S_IFREG | mode;
+	op->data = data;
+	op->len = len;
+}
+
+static void make_dev(struct builder *builder)
+{
+	static const char *const nodes[] = { "dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom",
+		"dev/tty" };
+	make_dir(builder, "dev", 0755);
+	make_dir(builder, "dev/pts", 0755);
+	make_dir(builder, "dev/shm", 01777);
+	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+		place(builder, nodes[i], 0666, "", 0);
+	link_to(builder, "dev/fd", "/proc/self/fd", "made");
+	link_to(builder, "dev/stdin", "/proc/self/fd/0", "made");
+	link_to(builder, "dev/stdout", "/proc/self/fd/1", "made");
+	link_to(builder, "dev/stderr", "/proc/self/fd/2", "made");
+	link_to(builder, "dev/ptmx", "pts/ptmx", "made");
+}
+
+/* What masks show (see box/stage_mounts.c), and a snippet's file. */
+static void make_run(struct builder *builder)
+{
+	const struct request *request = builder->request;
+	make_dir(builder, "run", 0755);
+	make_dir(builder, "run/agentbox", 0755);
+	if (builder->host->hidden_count) {
+		place(builder, "run/agentbox/hidden", 0, "", 0);
+		make_dir(builder, "run/agentbox/hidden.d", 0);
+	}
+	if (request->code_path)
+		place(builder, request->code_path + 1, 0444, request->code, request->code_len);
+}
+
+static void make_skeleton(struct builder *builder)
+{
+	show_top(builder);
+	if (builder->policy->fs.root == ROOT_HOST)
+		build_etc(builder);
+	make_dev(builder);
+	make_run(builder);
+	make_dir(builder, "proc", 0555);
+	make_dir(builder, "tmp", 01777);
+	if (!build_shown_by(builder, "var")) {
+		make_dir(builder, "var", 0755);
+		make_dir(builder, "var/tmp", 01777);
+		link_to(builder, "var/run", "/run", "made");
+		link_to(builder, "var/lock", "/run/lock", "made");
+	}
+}
+
+/* A writable window on a directory of the box's own tmpfs. */
+static void window(struct builder *builder, const char *target, const char *why)
+{
+	struct plan_op *op = build_op(builder, OP_INSIDE, target, why);
+	op->source = target;
+	op->mode = S_IFDIR;
+}
+
+static int build_home(struct builder *builder, const char **ret_home)
+{
+	*ret_home = NULL;
+	if (builder->policy->fs.home == HOME_NONE)
+		return 0;
+	const char *home = builder->host->home + 1;
+	if (build_shown_by(builder, home))
+		return build_refuse(builder, ERR_unsupported, &builder->policy->fs.home_at,
+			"the home directory '/%s' lies in a system directory; say home: none", home);
+	build_parents(builder, home);
+	make_dir(builder, home, 0700);
+	*ret_home = home;
+	return 0;
+}
+
+static void build_root(struct builder *builder)
+{
+	struct plan *plan = builder->plan;
+	uint64_t disk = builder->policy->limits.disk.value;
+	plan->root_size = disk ? disk : (uint64_t)512 << 20;
+	/* An inode costs the kernel about a kilobyte: their number is bounded with the bytes. */
+	uint64_t inodes = plan->root_size / 4096;
+	inodes = inodes < 4096 ? 4096 : inodes > 1000000 ? 1000000 : inodes;
+	struct plan_option *options = ARENA_ARRAY(&plan->arena, 4, struct plan_option);
+	options[0] = (struct plan_option){ "mode", "0755" };
+	options[1] = (struct plan_option){ "size",
+		arena_printf(&plan->arena, "%llu", (unsigned long long)plan->root_size) };
+	options[2] = (struct plan_option){ "nr_inodes",
+		arena_printf(&plan->arena, "%llu", (unsigned long long)inodes) };
+	plan->root_options = options;
+}
+
+static void show_private(struct builder *builder, const char *home)
+{
+	build_op(builder, OP_SEAL, "", "read-only from here on");
+	show_devices(builder);
+	build_op(builder, OP_DEVPTS, "dev/pts", "private");
+	build_op(builder, OP_PROC, "proc", "private");
+	window(builder, "tmp", "private");
+	window(builder, "dev/shm", "private");
+	if (!build_shown_by(builder, "var"))
+		window(builder, "var/tmp", "private");
+	if (home)
+		window(builder, home, build_why(builder, "filesystem.home", &builder->policy->fs.home_at));
+}
+
+int build_mounts(struct builder *builder)
+{
+	const char *home;
+	build_root(builder);
+	make_skeleton(builder);
+	/* The points on which grants are mounted are made before the seal, the grants after it. */
+	if (build_home(builder, &home) < 0 || build_grant_points(builder) < 0)
+		return -1;
+	show_private(builder, home);
+	if (build_grants(builder) < 0)
+		return -1;
+	if (builder->plan->op_count > PLAN_OPS_MAX)
+		return build_refuse(builder, ERR_too_many_matches, NULL,
+			"the box's file system would have %zu parts; at most %d are possible",
+			builder->plan->op_count, PLAN_OPS_MAX);
+	return 0;
+}

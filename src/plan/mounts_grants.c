@@ -1,0 +1,271 @@
+/*
+ * mounts_grants: what the policy and the command line name of the host: grants and the workspace,
+ * and within them what is protected and hidden. Deeper paths come after those that they lie in, so
+ * the more exact line wins.
+ */
+#define _GNU_SOURCE
+#include "plan/build.h"
+#include "plan/places.h"
+
+#include <string.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static bool lies_in(const char *target, const char *tree)
+{
+	size_t len = strlen(tree);
+	return strncmp(target, tree, len) == 0 && target[len] == '/';
+}
+
+static int depth(const char *target)
+{
+	int slashes = 0;
+	for (; *target; target++)
+		slashes += *target == '/';
+	return slashes;
+}
+
+/* Places that the box makes itself: nothing of the host can stand there. */
+static bool reserved(const char *target)
+{
+	static const char *const own[] = { "proc", "dev", "dev/pts", "dev/shm", "etc", "run", "run/agentbox",
+		"tmp", "var", "var/tmp" };
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (strcmp(target, own[i]) == 0)
+			return true;
+	return !*target || lies_in(target, "proc") || lies_in(target, "run/agentbox");
+}
+
+static int check_grant(struct builder *builder, const struct host_path *fact, const char *given,
+	bool dangerous, const struct origin *at)
+{
+	if (fact->link || fact->through_link) {
+		build_refuse(builder, ERR_grant_is_symlink, at, "'%s' is a symbolic link or passes through one; "
+			"it leads to '%s'", given, fact->real ? fact->real : "nowhere");
+		return fact->real ? err_hint_set(builder->err, "grant '%s' itself", fact->real) : -1;
+	}
+	if (fact->errnum) {
+		build_refuse(builder, ERR_grant_not_found, at, "'%s' does not exist or cannot be reached", given);
+		builder->err->errnum = fact->errnum;
+		return -1;
+	}
+	if (!S_ISDIR(fact->mode) && !S_ISREG(fact->mode) && !dangerous) {
+		build_refuse(builder, ERR_dangerous_grant, at, "'%s' is a %s: it would hand over what is behind it",
+			given, S_ISSOCK(fact->mode) ? "socket" : S_ISFIFO(fact->mode) ? "named pipe" : "device");
+		return err_hint_set(builder->err, "{path: %s, dangerous: true}", given);
+	}
+	if (reserved(fact->path + 1)) {
+		build_refuse(builder, ERR_unsupported, at, "'%s' cannot be granted: the box has its own there", given);
+		return err_hint_set(builder->err, "grant the directories below it that are needed");
+	}
+	return 0;
+}
+
+static int add_grant(struct builder *builder, const struct host_path *fact, bool write, const char *why)
+{
+	const char *target = fact->path + 1;
+	for (size_t i = 0; i < builder->grant_count; i++) {
+		struct build_grant *other = &builder->grants[i];
+		if (strcmp(other->target, target) != 0)
+			continue;
+		/* Named twice: the wider grant holds, since both were asked for. */
+		if (write && !other->write) {
+			other->write = true;
+			other->why = why;
+		}
+		return 0;
+	}
+	if (builder->grant_count >= PLAN_GRANTS_MAX)
+		return build_refuse(builder, ERR_unsupported, NULL, "more than %d grants", PLAN_GRANTS_MAX);
+	struct build_grant *grant = arena_push(&builder->plan->arena, &builder->grants, &builder->grant_count,
+		sizeof *grant);
+	grant->target = target;
+	grant->fact = fact;
+	grant->write = write;
+	grant->why = why;
+	return 0;
+}
+
+static int add_list(struct builder *builder, const struct policy_path *list, size_t count, bool write)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct host_path *fact = host_find(builder->host, list[i].path);
+		if (!fact)
+			return build_refuse(builder, ERR_internal, &list[i].at, "'%s' was not probed", list[i].path);
+		if (check_grant(builder, fact, list[i].given, list[i].dangerous, &list[i].at) < 0)
+			return -1;
+		const char *why =
+			build_why(builder, write ? "filesystem.write" : "filesystem.read", &list[i].at);
+		if (add_grant(builder, fact, write, why) < 0)
+			return -1;
+		if (list[i].dangerous)
+			build_warn(builder, "dangerous_grant",
+				arena_printf(&builder->plan->arena, "'%s' is granted although it is dangerous: %s",
+					list[i].path, why));
+	}
+	return 0;
+}
+
+static int add_workspace(struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	const struct request *request = builder->request;
+	struct plan *plan = builder->plan;
+	plan->workspace = "none";
+	if (policy->fs.workspace == WORKSPACE_NONE)
+		return 0;
+	const char *path = request->workspace;
+	const char *unfit = places_not_workspace(path, builder->host->home);
+	if (unfit && request->workspace_given) {
+		build_refuse(builder, ERR_dangerous_grant, NULL, "'%s' cannot be a workspace: it is %s", path, unfit);
+		return err_hint_set(builder->err, "-C names a directory that holds only the work");
+	}
+	if (unfit) {
+		build_warn(builder, "workspace_skipped",
+			arena_printf(&plan->arena,
+				"the current directory '%s' is %s and is not shown; -C DIR names a workspace", path, unfit));
+		return 0;
+	}
+	const struct host_path *fact = host_find(builder->host, path);
+	if (!fact || fact->errnum || fact->link || fact->through_link || !S_ISDIR(fact->mode))
+		return build_refuse(builder, ERR_workspace_not_found, NULL,
+			"the workspace '%s' does not exist or is not a directory", path);
+	bool write = policy->fs.workspace == WORKSPACE_WRITE;
+	plan->workspace = "bind";
+	builder->workspace_shown = true;
+	return add_grant(builder, fact, write,
+		build_why(builder, write ? "filesystem.workspace: write" : "filesystem.workspace: read",
+			&policy->fs.workspace_at));
+}
+
+static int by_depth(const void *left, const void *right)
+{
+	const struct build_grant *a = left, *b = right;
+	int diff = depth(a->target) - depth(b->target);
+	return diff ? diff : strcmp(a->target, b->target);
+}
+
+int build_grant_points(struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	if (add_list(builder, policy->fs.read, policy->fs.read_count, false) < 0 ||
+		add_list(builder, policy->fs.write, policy->fs.write_count, true) < 0 ||
+		add_workspace(builder) < 0)
+		return -1;
+	if (builder->grant_count > 1)
+		qsort(builder->grants, builder->grant_count, sizeof *builder->grants, by_depth);
+	for (size_t i = 0; i < builder->grant_count; i++) {
+		struct build_grant *grant = &builder->grants[i];
+		grant->under = build_shown_by(builder, grant->target) != NULL;
+		for (size_t k = 0; k < i && !grant->under; k++)
+			grant->under = lies_in(grant->target, builder->grants[k].target);
+		if (grant->under)
+			continue;
+		build_parents(builder, grant->target);
+		bool dir = S_ISDIR(grant->fact->mode);
+		struct plan_op *op = build_op(builder, dir ? OP_DIR : OP_FILE, grant->target, "mount point");
+		op->mode = dir ? S_IFDIR | 0755 : S_IFREG | 0644;
+		op->data = "";
+	}
+	return 0;
+}
+
+static void mount_grant(struct builder *builder, const struct build_grant *grant)
+{
+	struct plan_op *op = build_op(builder, OP_BIND, grant->target, grant->why);
+	mode_t mode = grant->fact->mode;
+	op->source = grant->fact->path;
+	op->mode = mode & S_IFMT;
+	op->owner = grant->fact->uid;
+	op->group = grant->fact->gid;
+	op->flags = OPF_GRANT | (S_ISDIR(mode) ? OPF_RECURSIVE : 0) | (grant->write ? 0 : OPF_READONLY) |
+		(grant->under ? OPF_UNDER_GRANT : 0) | (S_ISCHR(mode) || S_ISBLK(mode) ? OPF_DEVICE : 0);
+}
+
+/* The grant that shows a path in the end: the deepest that it is or lies in. */
+static const struct build_grant *grant_of(const struct builder *builder, const char *target)
+{
+	const struct build_grant *found = NULL;
+	for (size_t i = 0; i < builder->grant_count; i++) {
+		const struct build_grant *grant = &builder->grants[i];
+		if (strcmp(target, grant->target) == 0 || lies_in(target, grant->target))
+			found = grant;
+	}
+	return found;
+}
+
+/* A mount of a path onto itself, once: it cannot be renamed, removed or replaced any more. */
+static void pin(struct builder *builder, const char *target, unsigned flags, mode_t mode, const char *why)
+{
+	for (size_t i = 0; i < builder->plan->op_count; i++) {
+		struct plan_op *op = &builder->ops[i];
+		if (op->kind != OP_INSIDE || strcmp(op->target, target) != 0)
+			continue;
+		op->flags |= flags & OPF_READONLY;
+		return;
+	}
+	struct plan_op *op = build_op(builder, OP_INSIDE, target, why);
+	op->source = target;
+	op->mode = mode & S_IFMT;
+	op->flags = flags | OPF_UNDER_GRANT | (S_ISDIR(mode) ? OPF_RECURSIVE : 0) |
+		(S_ISLNK(mode) ? OPF_LINK_ITSELF : 0);
+}
+
+/*
+ * Protected: read-only itself, and every directory above it up to the grant's top held in its place,
+ * since a parent that can be renamed could be replaced by another with other content.
+ */
+static void protect(struct builder *builder, const struct host_match *match)
+{
+	const char *target = match->path + 1;
+	const struct build_grant *grant = grant_of(builder, target);
+	if (!grant || !grant->write || strcmp(grant->target, target) == 0)
+		return; /* not shown, or read-only already */
+	const char *why = build_why(builder, "filesystem.protect", &match->pattern->at);
+	const char *slash = target + strlen(grant->target);
+	for (slash = strchr(slash + 1, '/'); slash; slash = strchr(slash + 1, '/'))
+		pin(builder, arena_strndup(&builder->plan->arena, target, (size_t)(slash - target)), 0, S_IFDIR, why);
+	pin(builder, target, OPF_READONLY, match->mode, why);
+}
+
+static void hide(struct builder *builder, const struct host_match *match)
+{
+	const char *target = match->path + 1;
+	if (!grant_of(builder, target) && !build_shown_by(builder, target))
+		return;
+	const char *why = build_why(builder, "filesystem.hide", &match->pattern->at);
+	struct plan_op *op = build_op(builder, OP_MASK, target, why);
+	op->mode = match->mode & S_IFMT;
+	op->flags = OPF_READONLY | OPF_OPTIONAL | OPF_UNDER_GRANT |
+		(S_ISLNK(match->mode) ? OPF_LINK_ITSELF : 0);
+}
+
+/* A protected path that is not there cannot be held in a tree that the box writes directly. */
+static int check_missing(struct builder *builder)
+{
+	for (size_t i = 0; i < builder->host->missing_count; i++) {
+		const struct host_missing *missing = &builder->host->missing[i];
+		const struct build_grant *grant = grant_of(builder, missing->tree + 1);
+		if (!grant || !grant->write)
+			continue;
+		return build_refuse(builder, ERR_protect_missing, &missing->pattern->at,
+			"'%s' is to be protected, but nothing of that name is in '%s', which is written directly: "
+			"the box could make it",
+			missing->pattern->pattern, missing->tree);
+	}
+	return 0;
+}
+
+int build_grants(struct builder *builder)
+{
+	const struct host *host = builder->host;
+	for (size_t i = 0; i < builder->grant_count; i++)
+		mount_grant(builder, &builder->grants[i]);
+	if (check_missing(builder) < 0)
+		return -1;
+	for (size_t i = 0; i < host->protected_count; i++)
+		protect(builder, &host->protected[i]);
+	for (size_t i = 0; i < host->hidden_count; i++)
+		hide(builder, &host->hidden[i]);
+	return 0;
+}

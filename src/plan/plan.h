@@ -1,0 +1,166 @@
+/*
+ * plan: what will be done, everything decided. Built once by plan_build(), then walked by the box's
+ * stages, which decide nothing, and printed by `explain` and `run --dry-run`. Lists are in the
+ * order in which they are carried out. All pointers belong to the plan's arena or outlive it
+ * (policy, request, host).
+ */
+#ifndef AGENTBOX_PLAN_PLAN_H
+#define AGENTBOX_PLAN_PLAN_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+struct policy;
+struct request;
+struct host;
+
+/* One step in putting the box's file system together. */
+enum plan_op_kind {
+	OP_DIR,    /* make a directory (missing parents too) */
+	OP_LINK,   /* make a symbolic link with the text `source` */
+	OP_FILE,   /* make a file holding data */
+	OP_BIND,   /* show `source` of the host at target */
+	OP_INSIDE, /* show `source`, a path of the box made before, at target once more */
+	OP_MASK,   /* cover target with an unreadable empty file or directory */
+	OP_PROC,   /* a new /proc */
+	OP_DEVPTS, /* a new devpts instance */
+	OP_SEAL,   /* everything attached so far becomes read-only, nosuid, nodev */
+};
+
+enum plan_op_flags {
+	OPF_READONLY = 1,   /* this mount alone is read-only (after the seal) */
+	OPF_RECURSIVE = 2,  /* with the mounts below the source */
+	OPF_NOEXEC = 4,
+	OPF_DEVICE = 8,     /* a device node: without nodev */
+	OPF_GRANT = 16,     /* named by the policy or the command line: opened without following links,
+	                       and as root by the supervisor, shown as the box's own (id-mapped) */
+	OPF_UNDER_GRANT = 32, /* the target lies in a tree of the host: resolved without following links */
+	OPF_LINK_ITSELF = 64, /* source and target are a symbolic link itself, not what it leads to */
+	OPF_OPTIONAL = 128, /* a target that is gone by now is no error (a host file went away) */
+};
+
+/* Maxima that plan_build holds, so that the box needs no memory of its own. */
+#define PLAN_OPS_MAX    8192
+#define PLAN_GRANTS_MAX 256 /* operations with OPF_GRANT */
+
+struct plan_op {
+	enum plan_op_kind kind;
+	unsigned flags;      /* enum plan_op_flags */
+	const char *target;  /* path in the box, without the leading "/"; "" is its root */
+	const char *source;
+	const char *data;    /* OP_FILE */
+	size_t len;
+	mode_t mode;         /* OP_DIR, OP_FILE; OP_MASK, OP_BIND, OP_INSIDE: S_IFMT part of what is shown */
+	uid_t owner;         /* OPF_GRANT as root: the owner on the host that the box acts as */
+	gid_t group;
+	const char *why;     /* for people: "filesystem.read (policy.yaml:7)", "system", "made" */
+};
+
+/* One Landlock rule: what may be done beneath a path of the box. */
+struct plan_rule {
+	const char *path;   /* absolute, inside */
+	uint64_t access;    /* LANDLOCK_ACCESS_FS_* */
+	bool optional;      /* a path that is gone by now is no error */
+};
+
+struct plan_rlimit {
+	int resource; /* RLIMIT_* */
+	struct rlimit limit;
+	const char *why;
+};
+
+enum plan_filter_kind { FILTER_DEFAULT, FILTER_STRICT, FILTER_CUSTOM };
+
+/* A ready seccomp program. */
+struct filter {
+	const struct sock_filter *program;
+	size_t count;          /* instructions */
+	const char *name;      /* "default", "strict", "custom" */
+	const char *sha256;    /* of the program; hex */
+};
+
+struct plan {
+	const char *name; /* of the policy */
+
+	/* ids */
+	uid_t uid, gid;             /* inside */
+	uid_t outer_uid;            /* outside: the caller's, or the one that owns nothing */
+	gid_t outer_gid;
+	const char *uid_map, *gid_map; /* lines for /proc/self/{uid,gid}_map */
+	bool as_root;               /* the supervisor acts for another id; grants are opened by it */
+	uint64_t namespaces;        /* CLONE_NEW* for clone3 */
+	const char *hostname;
+	bool loopback_up;           /* only with a network namespace of its own */
+
+	/* file system */
+	const struct plan_op *ops;
+	size_t op_count;
+	/*
+	 * The box's root is one new tmpfs; /tmp, /dev/shm, /run, /var/tmp and home are writable windows
+	 * on its directories, so one size holds for all of them together.
+	 */
+	const struct plan_option {
+		const char *key, *value;
+	} *root_options;            /* for fsconfig(2), key NULL at the end */
+	uint64_t root_size;         /* bytes; the option "size" */
+
+	/* Landlock; abi 0: not used (and then named in not_enforced) */
+	int landlock_abi;
+	uint64_t landlock_fs, landlock_scoped; /* handled */
+	const struct plan_rule *rules;
+	size_t rule_count;
+
+	/* limits */
+	const struct plan_rlimit *rlimits;
+	size_t rlimit_count;
+	const char *oom_score_adj; /* for /proc/self/oom_score_adj */
+	mode_t umask;
+	uint64_t wall_us;  /* 0: none */
+	uint64_t grace_us; /* between SIGTERM and SIGKILL */
+	uint64_t output_max;      /* bytes kept of each stream */
+	bool output_kill;         /* past it the box is killed; else truncated */
+
+	/* system calls */
+	struct filter filter;
+	unsigned filter_flags;    /* SECCOMP_FILTER_FLAG_* for the installation */
+	bool kill_on_violation;
+
+	/* the command */
+	const char *const *argv;       /* NULL-terminated */
+	const char **shell_argv;       /* for a script without #!: {"/bin/sh", FILE, ...}; the payload fills in [1] */
+	const char *const *candidates; /* files to try in order, NULL-terminated: the PATH search, done */
+	const char *const *envp;       /* NULL-terminated */
+	const char *cwd;               /* inside, absolute */
+	bool tty, pass_stdin;
+
+	/* for the result */
+	const char *const *not_enforced; /* NULL-terminated */
+	const char *network;             /* "none", "host" */
+	const char *workspace;           /* "bind", "none" */
+	const struct plan_warning {
+		const char *code, *message;
+	} *warnings;
+	size_t warning_count;
+
+	const struct policy *policy;
+	const struct host *host;
+	struct arena arena;
+};
+
+/*
+ * Decide everything. Asks the kernel nothing. Errors: unsupported, grant_is_symlink,
+ * grant_not_found, dangerous_grant, landlock_insufficient, bad_cwd, ... with the policy's line.
+ * The plan keeps pointers into all four arguments.
+ */
+int plan_build(const struct policy *policy, const struct request *request, const struct host *host,
+	const struct filter *filter, struct plan *ret_plan, struct err *err);
+void plan_free(struct plan *plan);
+
+#endif

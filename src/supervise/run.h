@@ -1,0 +1,174 @@
+/*
+ * run: the state of one supervise_run, shared by the files of this room and by nobody else.
+ *
+ * loop.c waits and finds events; act.c carries out what machine.c answers; capture.c, pump.c,
+ * sink.c, listener.c and terminal.c each own the descriptors of their part; usage.c reaps.
+ * Functions here return nothing unless said: what goes wrong becomes an event.
+ */
+#ifndef AGENTBOX_SUPERVISE_RUN_H
+#define AGENTBOX_SUPERVISE_RUN_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <termios.h>
+
+#include "base/err.h"
+#include "box/box.h"
+#include "box/sync.h"
+#include "plan/plan.h"
+#include "report/result.h"
+#include "supervise/machine.h"
+#include "supervise/supervise.h"
+
+#define NEVER INT64_MAX /* a deadline that is none */
+
+#define SETUP_MAX_NS  (30 * INT64_C(1000000000)) /* for making the box */
+#define ENDING_MAX_NS (5 * INT64_C(1000000000))  /* for init to end what the command left */
+
+#define CHUNK          ((size_t)65536) /* one read; what a pipe holds by default */
+#define READS_PER_TURN 8               /* of one stream, before the others have their turn */
+
+/*
+ * Where bytes of the box go live: a descriptor of the caller's, whose open file description others
+ * share, so it is never made non-blocking. Writing to it must not block either: signals and timers
+ * go on while the caller does not read.
+ */
+struct sink {
+	int fd;       /* the caller's, or our own open file description of the same thing */
+	bool own;     /* close it at the end */
+	bool socket;  /* send(2) with MSG_DONTWAIT */
+	size_t chunk; /* at most so much in one write after POLLOUT */
+};
+
+/* One of the command's output streams, or the terminal's. */
+struct output {
+	int fd;                /* read end, non-blocking; -1: at its end */
+	struct stream *stream; /* counts always, keeps when captured */
+	bool live;
+	struct sink sink;      /* fd -1: the caller does not take it any more */
+	char *pending;         /* CHUNK bytes, allocated when first needed: read, but not passed on */
+	size_t at, len;        /* the part of it that waits */
+};
+
+enum input_wait { INPUT_OFF, INPUT_FROM, INPUT_TO };
+
+/* The caller's stdin on its way to the command. */
+struct input {
+	int from;             /* the caller's; not owned */
+	int to;               /* owned, non-blocking: the command's stdin, or the terminal's master */
+	enum input_wait wait; /* which of the two is waited for */
+	bool splice;          /* both are pipes */
+	bool socket;          /* from is a socket */
+	bool terminal;        /* to is a terminal: its end of input is a character */
+	char last;            /* the last byte given to the terminal */
+	char *pending;        /* CHUNK bytes, allocated when first needed */
+	size_t at, len;
+};
+
+struct terminal {
+	int master;          /* -1: none; owned by the output until it ends, then closed there */
+	int caller;          /* the caller's terminal, -1: its stdin is none */
+	bool raw;            /* the caller's terminal is in raw mode and must be put back */
+	struct termios saved;
+};
+
+enum slot {
+	SLOT_SIGNAL,
+	SLOT_SETUP,
+	SLOT_STATUS,
+	SLOT_PIDFD,
+	SLOT_LISTENER,
+	SLOT_OUT,
+	SLOT_ERR,
+	SLOT_OUT_TO,
+	SLOT_ERR_TO,
+	SLOT_IN,
+	SLOT_IN_TO,
+	SLOT_COUNT,
+};
+
+struct run {
+	const struct plan *plan;
+	struct box *box;
+	const struct supervise_io *io;
+	struct result *result;
+	struct err *err;
+
+	enum machine_state state;
+	enum blame blame;
+	int64_t deadline;             /* of the state, CLOCK_MONOTONIC in ns; NEVER */
+	int64_t begun, started, ended; /* times; 0: not yet */
+
+	/* what came with the event that is being handled */
+	struct sync_msg msg;
+	int msg_fd; /* owned; -1: none, or taken */
+
+	int caller_signals; /* how many came */
+	int caller_signal;  /* the first one */
+	bool have_ended;
+	struct sync_ended how;
+	bool reaped;
+
+	int listener; /* -1: none, or all filtered tasks are gone */
+	struct output out[2];
+	struct input in;
+	struct terminal tty;
+	char *chunk; /* CHUNK bytes for whoever reads; never holds anything between two reads */
+	struct pollfd fds[SLOT_COUNT];
+};
+
+/* loop.c */
+int64_t run_now(void); /* CLOCK_MONOTONIC, ns */
+void run_loop(struct run *run);
+
+/* act.c */
+/* An event: ask the table, carry the actions out, enter the next state. */
+void run_event(struct run *run, enum machine_event event);
+/* The supervisor cannot go on: keep why in *run->err (the first one) and kill the box. */
+void run_broken(struct run *run, enum err_code code, int errnum, const char *what);
+
+/* sink.c */
+void sink_open(struct sink *ret, int caller_fd);
+/* Write some of it, after POLLOUT: how much (0: not now), or -errno. */
+ssize_t sink_write(const struct sink *sink, const char *data, size_t len);
+void sink_close(struct sink *sink);
+
+/* capture.c */
+/* caller_fd -1: capture. Takes ownership of fd. */
+void output_init(struct output *output, int fd, struct stream *stream, size_t max, int caller_fd);
+void output_poll(const struct output *output, struct pollfd *from, struct pollfd *to);
+/* Read and pass on what there is, but at most READS_PER_TURN chunks. */
+void output_turn(struct run *run, struct output *output);
+/* The box is gone: read what is left, without ever waiting for the end of file. */
+void output_drain(struct run *run, struct output *output);
+bool output_busy(const struct output *output); /* bytes wait for the caller */
+void output_close(struct output *output);
+
+/* pump.c */
+/* Takes ownership of `to`. */
+void input_init(struct input *input, int from, int to, bool terminal);
+void input_poll(const struct input *input, struct pollfd *from, struct pollfd *to);
+void input_turn(struct run *run, short from, short to);
+void input_close(struct input *input);
+
+/* listener.c */
+/* Answer one notification: record the violation, refuse the call. */
+void listener_turn(struct run *run, short revents);
+
+/* terminal.c */
+void terminal_take(struct run *run, int master);
+void terminal_start(struct run *run); /* the command runs: the caller's terminal becomes raw */
+void terminal_resize(struct run *run);
+void terminal_restore(struct run *run);
+
+/* usage.c */
+/* Init has ended: take its exit status, and the usage of all that it waited for. */
+void usage_reap(struct run *run);
+
+/* finish.c */
+/* How it ended, in *run->result, once the box is gone. 0 or -1 with *run->err. */
+int run_finish(struct run *run);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * supervise: begins and ends one run; owns what the caller sees of this room. The waiting is in
+ * loop.c, the decisions are in machine.c.
+ */
+#define _GNU_SOURCE
+#include "supervise/run.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+int supervise_signals(sigset_t *ret_old)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGQUIT, SIGWINCH, SIGCHLD };
+	sigset_t set, old;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		sigaddset(&set, signals[i]);
+	/* nohup(1): a blocked signal is kept even when it is ignored, so it must stay unblocked. */
+	struct sigaction hangup;
+	if (sigaction(SIGHUP, NULL, &hangup) < 0)
+		return -errno;
+	if (hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &set, &old) < 0)
+		return -errno;
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0) {
+		int r = -errno;
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		return r;
+	}
+	*ret_old = old;
+	return fd;
+}
+
+static void run_begin(struct run *run)
+{
+	const struct plan *plan = run->plan;
+	const struct supervise_io *io = run->io;
+	struct result *result = run->result;
+	run->begun = run_now();
+	run->deadline = run->begun + SETUP_MAX_NS;
+	result->live = io->stdout_fd >= 0 || io->stderr_fd >= 0;
+	output_init(&run->out[0], fd_steal(&run->box->stdout_fd), &result->out, plan->output_max,
+		io->stdout_fd);
+	output_init(&run->out[1], fd_steal(&run->box->stderr_fd), &result->err_out,
+		plan->output_max, io->stderr_fd);
+	/* The caller's stdin is not touched before the command runs: it may never run. */
+	input_init(&run->in, io->stdin_fd, fd_steal(&run->box->stdin_fd), false);
+}
+
+static void run_end(struct run *run)
+{
+	terminal_restore(run);
+	input_close(&run->in);
+	output_close(&run->out[0]);
+	output_close(&run->out[1]);
+	fd_close(&run->listener);
+	fd_close(&run->msg_fd);
+	fd_close(&run->box->setup_fd);
+	fd_close(&run->box->status_fd);
+}
+
+int supervise_run(const struct plan *plan, struct box *box, const struct supervise_io *io,
+	struct result *result, struct err *err)
+{
+	/* On the stack and not cleared: a page of it costs something only when it is read into. */
+	char chunk[CHUNK];
+	struct run run = {
+		.plan = plan,
+		.box = box,
+		.io = io,
+		.result = result,
+		.err = err,
+		.state = STATE_SETUP,
+		.msg_fd = -1,
+		.listener = -1,
+		.tty = { .master = -1, .caller = -1 },
+		.chunk = chunk,
+	};
+	run_begin(&run);
+	run_loop(&run);
+	run_end(&run);
+	return run_finish(&run);
+}

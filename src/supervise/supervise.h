@@ -1,0 +1,40 @@
+/*
+ * supervise: the parent after spawn. Captures, times, answers the seccomp listener, passes signals
+ * on, and fills the result. No threads, no globals; the decisions are the table in machine.h.
+ */
+#ifndef AGENTBOX_SUPERVISE_SUPERVISE_H
+#define AGENTBOX_SUPERVISE_SUPERVISE_H
+
+#include <stdbool.h>
+#include <signal.h>
+
+#include "base/err.h"
+
+struct plan;
+struct box;
+struct result;
+
+struct supervise_io {
+	int stdin_fd;  /* the caller's stdin when it is passed through or for a terminal, else -1 */
+	int stdout_fd; /* --result, --tty: where output goes live; -1: it is captured */
+	int stderr_fd;
+	int signal_fd; /* from supervise_signals() */
+};
+
+/*
+ * Block SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCHLD, ignore SIGPIPE, and return a signalfd
+ * for them, or -errno. Before box_spawn, so that nothing is missed. *ret_old: the mask to give
+ * back (the box's session stage sets an empty mask and default actions itself).
+ */
+int supervise_signals(sigset_t *ret_old);
+
+/*
+ * Run until the box is gone. Fills status, exit code, signal, streams, usage, limits, violations,
+ * leftovers, timing of *result, and result->error with status error when the command never ran.
+ * Returns 0, or -1 with *err only for failures of the supervisor itself (then the box is killed and
+ * waited for first). When it returns no process of the box is left.
+ */
+int supervise_run(const struct plan *plan, struct box *box, const struct supervise_io *io,
+	struct result *result, struct err *err);
+
+#endif

@@ -1,0 +1,179 @@
+/*
+ * fault: runs a command under ptrace and makes one chosen system call of one chosen process fail,
+ * as a full or hostile host would.
+ *
+ *	fault list COMMAND [ARG...]			one line per call: PROCESS CALL NAME
+ *	fault ERRNO PROCESS CALL COMMAND [ARG...]	that one fails with the number ERRNO
+ *
+ * PROCESS counts the processes in the order of their birth from 0; CALL counts the calls of that
+ * process from 0, its exec included. The listing ends with the second successful exec that is not
+ * the first process's: that is where the box's command begins. The report goes to the file
+ * descriptor in $FAULT_FD (default 2); the exit status is that of the command.
+ */
+#include <errno.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROCESSES_MAX 64
+
+struct process {
+	pid_t pid;
+	long calls;   /* begun so far */
+	bool inside;  /* between the entry and the exit of one */
+	bool failing; /* this is the one to fail */
+	long number;
+};
+
+struct tracer {
+	struct process processes[PROCESSES_MAX];
+	int count;
+	int report;
+	bool list;
+	bool over; /* the command has been started: no more listing, no more faults */
+	int errnum, process;
+	long call;
+};
+
+static struct process *find(struct tracer *tracer, pid_t pid)
+{
+	for (int i = 0; i < tracer->count; i++)
+		if (tracer->processes[i].pid == pid)
+			return &tracer->processes[i];
+	if (tracer->count == PROCESSES_MAX) {
+		fprintf(stderr, "fault: more than %d processes\n", PROCESSES_MAX);
+		exit(2);
+	}
+	tracer->processes[tracer->count] = (struct process){ .pid = pid };
+	return &tracer->processes[tracer->count++];
+}
+
+static void on_entry(struct tracer *tracer, struct process *process, struct user_regs_struct *regs)
+{
+	int index = (int)(process - tracer->processes);
+
+	process->number = (long)regs->orig_rax;
+	if (tracer->list && !tracer->over) {
+		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)process->number);
+
+		dprintf(tracer->report, "%d %ld %s\n", index, process->calls, name ? name : "?");
+		free(name);
+	}
+	if (!tracer->list && !tracer->over && index == tracer->process && process->calls == tracer->call) {
+		process->failing = true;
+		regs->orig_rax = (unsigned long long)-1;
+		ptrace(PTRACE_SETREGS, process->pid, 0, regs);
+	}
+	process->calls++;
+}
+
+static void on_exit_of_call(struct tracer *tracer, struct process *process,
+	struct user_regs_struct *regs)
+{
+	bool is_exec = process->number == SYS_execve || process->number == SYS_execveat;
+
+	if (process->failing) {
+		process->failing = false;
+		regs->rax = (unsigned long long)-(long long)tracer->errnum;
+		ptrace(PTRACE_SETREGS, process->pid, 0, regs);
+		return;
+	}
+	if (is_exec && (long long)regs->rax == 0 && process != &tracer->processes[0])
+		tracer->over = true;
+}
+
+static void on_call(struct tracer *tracer, struct process *process)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, process->pid, 0, &regs) < 0)
+		return;
+	process->inside = !process->inside;
+	if (process->inside)
+		on_entry(tracer, process, &regs);
+	else
+		on_exit_of_call(tracer, process, &regs);
+}
+
+/* Wait for everything; the status of the first process. */
+static int follow(struct tracer *tracer)
+{
+	int answer = 2, status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, __WALL)) > 0) {
+		struct process *process = find(tracer, pid);
+		int pass = 0;
+
+		if (WIFEXITED(status) || WIFSIGNALED(status)) {
+			if (process == &tracer->processes[0])
+				answer = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+			process->pid = -1;
+			continue;
+		}
+		if (!WIFSTOPPED(status))
+			continue;
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+			on_call(tracer, process);
+		else if (status >> 16 == 0 && WSTOPSIG(status) != SIGSTOP)
+			pass = WSTOPSIG(status);
+		if (ptrace(PTRACE_SYSCALL, pid, 0, pass) < 0 && errno != ESRCH)
+			perror("fault: ptrace");
+	}
+	return answer;
+}
+
+static int start(char **argv)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		raise(SIGSTOP);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+int main(int argc, char **argv)
+{
+	long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+		PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+	static struct tracer tracer;
+	const char *fd = getenv("FAULT_FD");
+	char **command;
+	pid_t pid;
+	int status;
+
+	tracer.list = argc > 2 && strcmp(argv[1], "list") == 0;
+	if (!tracer.list && argc < 5) {
+		fprintf(stderr, "usage: fault list COMMAND... | fault ERRNO PROCESS CALL COMMAND...\n");
+		return 2;
+	}
+	command = argv + (tracer.list ? 2 : 4);
+	tracer.report = fd ? atoi(fd) : 2;
+	unsetenv("FAULT_FD");
+	if (!tracer.list) {
+		tracer.errnum = atoi(argv[1]);
+		tracer.process = atoi(argv[2]);
+		tracer.call = atol(argv[3]);
+	}
+	pid = start(command);
+	if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid ||
+		ptrace(PTRACE_SEIZE, pid, 0, options) < 0) {
+		perror("fault: start");
+		return 2;
+	}
+	find(&tracer, pid);
+	kill(pid, SIGCONT);
+	ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+	return follow(&tracer);
+}
