@@ -101,8 +101,8 @@ static int bind_host(const struct child *child, const struct plan_op *op, size_t
 	}
 	if (tree < 0)
 		return tree;
-	/* System trees before the seal are dressed by it, all at once. */
-	int r = op->flags & (OPF_GRANT | OPF_DEVICE | OPF_READONLY) ? dress(tree, op) : 0;
+	/* System trees before the seal are dressed by it, all at once; device nodes need no dress. */
+	int r = op->flags & (OPF_GRANT | OPF_READONLY) ? dress(tree, op) : 0;
 	if (r < 0) {
 		close(tree);
 		return r;
@@ -151,6 +151,9 @@ static int mask(const struct child *child, const struct plan_op *op)
 
 static int make_file(const struct child *child, const struct plan_op *op)
 {
+	/* Mount points are empty: one call makes them. */
+	if (op->len == 0)
+		return mknodat(child->root_fd, op->target, S_IFREG | (op->mode & 07777), 0) < 0 ? -errno : 0;
 	int fd = openat(child->root_fd, op->target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		op->mode & 07777);
 	if (fd < 0)

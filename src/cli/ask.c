@@ -51,7 +51,8 @@ int ask_plan(struct ask *ask)
 	return 0;
 }
 
-/* A workspace that is written through an overlay has, seen from inside, the rights of a written one. */
+/* A workspace that is written through an overlay has, seen from inside, the rights of a written
+ * one. */
 static void drop_unsupported(const struct policy *policy, struct policy *ret_supported)
 {
 	struct policy p = *policy;
@@ -89,7 +90,8 @@ static const char *link_at(struct ask *ask, const char *path, size_t end)
 	const char *part = arena_strndup(&ask->arena, path, end);
 	const char *host = plan_host_path(&ask->run.plan, part, &ask->arena);
 	ssize_t len = host ? readlink(host, text, sizeof text) : -1;
-	return len > 0 && len < (ssize_t)sizeof text ? arena_strndup(&ask->arena, text, (size_t)len) : NULL;
+	return len > 0 && len < (ssize_t)sizeof text ? arena_strndup(&ask->arena, text, (size_t)len)
+						     : NULL;
 }
 
 /*
@@ -113,20 +115,23 @@ static const char *follow_host_links(struct ask *ask, const char *given)
 		if (++links > LINKS_MAX)
 			return NULL;
 		bool absolute = *link == '/';
-		path = plan_inside_path(plan, arena_printf(&ask->arena, "%.*s%s%s",
-			absolute ? 0 : (int)start, path, link, path + end), &ask->arena);
+		path = plan_inside_path(plan,
+			arena_printf(&ask->arena, "%.*s%s%s", absolute ? 0 : (int)start, path, link,
+				path + end),
+			&ask->arena);
 	}
 	return NULL;
 }
 
-static int ask_path(struct ask *ask, const char *text, bool write, struct answer *ret_answer,
-	struct err *err)
+static int ask_path(
+	struct ask *ask, const char *text, bool write, struct answer *ret_answer, struct err *err)
 {
 	if (!*text)
 		return err_set(err, ERR_usage, 0, "the path is empty");
 	const char *path = follow_host_links(ask, text);
 	if (!path)
-		return err_set(err, ERR_usage, 0, "%s is too long, or has too many links on its way", text);
+		return err_set(err, ERR_usage, 0,
+			"%s is too long, or has too many links on its way", text);
 	return plan_ask_path(&ask->run.plan, path, write, &ask->arena, ret_answer, err);
 }
 
@@ -155,11 +160,12 @@ int ask_question(struct ask *ask, enum question kind, const char *text, bool wri
 		policy_ask_tool(ask->policy, text, &ask->arena, ret_answer);
 		return 0;
 	case QUESTION_SYSCALL:
-		if (!ask->filtered && filter_get(ask->policy, paths_filter_cache(&ask->arena), &ask->arena,
-			&ask->filter, err) < 0)
+		if (!ask->filtered && filter_get(ask->policy, paths_filter_cache(&ask->arena),
+					      &ask->arena, &ask->filter, err) < 0)
 			return -1;
 		ask->filtered = true;
-		return filter_ask_syscall(&ask->filter, ask->policy, text, &ask->arena, ret_answer, err);
+		return filter_ask_syscall(
+			&ask->filter, ask->policy, text, &ask->arena, ret_answer, err);
 	}
 	return err_set(err, ERR_internal, 0, "an unknown question");
 }

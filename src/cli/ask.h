@@ -12,15 +12,15 @@ struct ask {
 	const struct policy *policy;
 	struct request request;
 	/*
-	 * The policy without what this version cannot enforce and what no answer here rests on, so that
-	 * such a policy can be explained too. `run` never sees it.
+	 * The policy without what this version cannot enforce and what no answer here rests on, so
+	 * that such a policy can be explained too. `run` never sees it.
 	 */
 	struct policy supported;
 	struct cli_run run;
-	bool planned;      /* run.plan is there */
-	bool filtered;     /* filter is there */
+	bool planned;  /* run.plan is there */
+	bool filtered; /* filter is there */
 	struct filter filter;
-	bool refused;      /* `run` would refuse the policy itself: */
+	bool refused; /* `run` would refuse the policy itself: */
 	struct err why;
 	struct arena arena; /* of the answers */
 };

@@ -59,7 +59,7 @@ struct doctor_finding doctor_run(const struct doctor_check *check)
 	close(ends[1]);
 	struct pollfd wait = { .fd = ends[0], .events = POLLIN };
 	bool told = pid > 0 && poll(&wait, 1, (CHECK_SECONDS + 2) * 1000) > 0 &&
-		read(ends[0], &finding, sizeof finding) == sizeof finding;
+		    read(ends[0], &finding, sizeof finding) == sizeof finding;
 	close(ends[0]);
 	if (pid < 0) {
 		doctor_say(&finding, DOCTOR_MISSING, "cannot be tried: %s", strerror(errnum));
@@ -74,7 +74,7 @@ struct doctor_finding doctor_run(const struct doctor_check *check)
 		doctor_say(&finding, DOCTOR_MISSING, "the attempt was ended by signal %d",
 			WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	}
-	if (finding.level == DOCTOR_MISSING && !finding.remedy[0])
+	if (finding.level == DOCTOR_MISSING && !finding.follows && !finding.remedy[0])
 		snprintf(finding.remedy, sizeof finding.remedy, "%s", check->remedy);
 	return finding;
 }
@@ -91,8 +91,8 @@ static void run_checks(struct findings *findings, const struct doctor_check *(*a
 {
 	const struct doctor_check *check;
 	for (size_t i = 0; (check = at(i)); i++) {
-		struct doctor_row *row =
-			arena_push(&findings->arena, &findings->rows, &findings->count, sizeof *row);
+		struct doctor_row *row = arena_push(
+			&findings->arena, &findings->rows, &findings->count, sizeof *row);
 		*row = (struct doctor_row){ check->name, check->protects, doctor_run(check) };
 	}
 }
@@ -107,8 +107,8 @@ static int find_out(const struct cli *cli, struct findings *findings, struct err
 	if (doctor_box(cli->environ, &findings->arena, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		*(struct doctor_row *)arena_push(&findings->arena, &findings->rows, &findings->count,
-			sizeof *rows) = rows[i];
+		*(struct doctor_row *)arena_push(&findings->arena, &findings->rows,
+			&findings->count, sizeof *rows) = rows[i];
 	for (size_t i = 0; i < findings->count; i++)
 		findings->missing += findings->rows[i].finding.level == DOCTOR_MISSING;
 	return 0;
@@ -126,7 +126,7 @@ static void put_row(struct buf *out, const struct doctor_row *row)
 	buf_addf(out, "%-8s %-24s ", level_word(f->level), row->name);
 	buf_add_visible(out, f->detail, strlen(f->detail), false);
 	buf_adds(out, "\n");
-	if (f->level != DOCTOR_MISSING)
+	if (f->level != DOCTOR_MISSING || f->follows)
 		return;
 	buf_addf(out, "         protects: %s\n", row->protects);
 	if (f->remedy[0]) {
@@ -145,14 +145,15 @@ static void put_words(struct buf *out, const struct findings *findings)
 		put_row(out, &findings->rows[i]);
 	}
 	if (findings->missing)
-		buf_addf(out, "\n%zu missing: the policy `default` cannot be enforced in full here.\n",
+		buf_addf(out,
+			"\n%zu missing: the policy `default` cannot be enforced in full here.\n",
 			findings->missing);
 	else
 		buf_adds(out, "\nThe policy `default` can be enforced in full here.\n");
 }
 
-static void put_json_rows(struct json *json, const char *key, const struct doctor_row *rows,
-	size_t count)
+static void put_json_rows(
+	struct json *json, const char *key, const struct doctor_row *rows, size_t count)
 {
 	json_open_array(json, key);
 	for (size_t i = 0; i < count; i++) {
@@ -160,10 +161,12 @@ static void put_json_rows(struct json *json, const char *key, const struct docto
 		json_open_object(json, NULL);
 		json_put_text(json, "name", rows[i].name);
 		json_put_text(json, "result",
-			f->level == DOCTOR_OK ? "ok" : f->level == DOCTOR_NOTE ? "note" : "missing");
+			f->level == DOCTOR_OK     ? "ok"
+			: f->level == DOCTOR_NOTE ? "note"
+						  : "missing");
 		json_put_text(json, "protects", rows[i].protects);
 		json_put_text(json, "detail", f->detail);
-		json_put_text(json, "remedy", f->remedy[0] ? f->remedy : NULL);
+		json_put_text(json, "remedy", f->remedy[0] && !f->follows ? f->remedy : NULL);
 		json_close(json);
 	}
 	json_close(json);
@@ -197,8 +200,9 @@ int cmd_doctor(const struct cli *cli, struct err *err)
 			error = put_json(&out, &findings);
 		else
 			put_words(&out, &findings);
-		status = error < 0 ? err_set(err, ERR_internal, -error, "the findings are too large")
-				   : say_out(&out, err);
+		status = error < 0
+				 ? err_set(err, ERR_internal, -error, "the findings are too large")
+				 : say_out(&out, err);
 	}
 	if (status == 0)
 		status = findings.missing ? CLI_NO : CLI_YES;

@@ -58,16 +58,15 @@ static void put_answer_json(struct json *json, enum question kind, const char *t
 	json_open_object(json, NULL);
 	json_put_text(json, "question", question_name(kind));
 	json_put_text(json, "subject", text);
-	json_put_text(json, "access",
-		kind != QUESTION_PATH ? NULL : write ? "write" : "read");
+	json_put_text(json, "access", kind != QUESTION_PATH ? NULL : write ? "write" : "read");
 	json_put_bool(json, "allowed", answer->allowed);
 	json_put_text(json, "why", answer->words);
 	json_close(json);
 }
 
 /* CLI_YES when all are allowed, CLI_NO when one is not, -1 with *err. */
-static int answer_questions(struct ask *ask, const struct options *options, struct buf *out,
-	struct err *err)
+static int answer_questions(
+	struct ask *ask, const struct options *options, struct buf *out, struct err *err)
 {
 	bool as_json = options_has(options, OPTION_explain_json);
 	bool write = options_has(options, OPTION_explain_write);
@@ -136,8 +135,8 @@ static int explain_all(struct ask *ask, bool as_json, struct buf *out)
 	return CLI_YES;
 }
 
-static int explain(const struct cli *cli, const struct policy *policy, const char *workspace,
-	struct err *err)
+static int explain(
+	const struct cli *cli, const struct policy *policy, const char *workspace, struct err *err)
 {
 	const struct options *options = &cli->options;
 	bool questions = false;
@@ -146,10 +145,10 @@ static int explain(const struct cli *cli, const struct policy *policy, const cha
 		questions = questions || question_of(options->uses[i].id, &kind);
 	struct ask ask;
 	ask_init(&ask, policy, workspace, cli->environ);
+	ask.request.workspace_given = options_has(options, OPTION_explain_workspace);
 	AUTO_BUF out = { 0 };
-	int status = questions
-		? answer_questions(&ask, options, &out, err)
-		: explain_all(&ask, options_has(options, OPTION_explain_json), &out);
+	int status = questions ? answer_questions(&ask, options, &out, err)
+			       : explain_all(&ask, options_has(options, OPTION_explain_json), &out);
 	ask_free(&ask);
 	if (status < 0 && err->code == ERR_usage && !err->hint[0])
 		err_hint_set(err, "agentbox explain --help");
@@ -165,7 +164,8 @@ static int check_usage(const struct options *options, struct err *err)
 	if (options->arg_count != 1)
 		return err_set(err, ERR_usage, 0,
 			options->arg_count ? "explain takes one policy" : "no policy is named");
-	if (options_has(options, OPTION_explain_write) && !options_has(options, OPTION_explain_path))
+	if (options_has(options, OPTION_explain_write) &&
+		!options_has(options, OPTION_explain_path))
 		return err_set(err, ERR_usage, 0, "--write belongs to a --path");
 	return 0;
 }

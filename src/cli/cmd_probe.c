@@ -45,14 +45,14 @@ static bool try_shadow(char *detail, size_t size)
 
 static bool try_write_usr(char *detail, size_t size)
 {
-	return refused(open("/usr/agentbox-probe", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), detail,
-		size);
+	return refused(open("/usr/agentbox-probe", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600),
+		detail, size);
 }
 
 static bool try_host_path(char *detail, size_t size)
 {
-	static const char *const paths[] = { "/root", "/boot", "/sys/kernel", "/dev/sda", "/dev/mem",
-		"/dev/kmsg", "/run/docker.sock", "/var/log", "/proc/kcore" };
+	static const char *const paths[] = { "/root", "/boot", "/sys/kernel", "/dev/sda",
+		"/dev/mem", "/dev/kmsg", "/run/docker.sock", "/var/log", "/proc/kcore" };
 	const char *home = getenv("HOME"); /* the box's own may have a name of the host's */
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
 		AUTO_FD fd = open(paths[i], O_RDONLY | O_CLOEXEC);
@@ -216,14 +216,15 @@ static bool in_box(void)
 {
 	struct utsname name;
 	return getenv("AGENTBOX_PROBE_SOCKET") && getpid() < 8 && uname(&name) == 0 &&
-		strcmp(name.nodename, "agentbox") == 0;
+	       strcmp(name.nodename, "agentbox") == 0;
 }
 
 int cmd_probe(const struct cli *cli, struct err *err)
 {
 	(void)cli;
 	if (!in_box())
-		return err_set(err, ERR_usage, 0, "probe is for `agentbox doctor`, which runs it in a box");
+		return err_set(err, ERR_usage, 0,
+			"probe is for `agentbox doctor`, which runs it in a box");
 	AUTO_BUF out = { 0 };
 	for (size_t i = 0; doctor_probe_at(i); i++) {
 		char detail[200] = "";

@@ -18,10 +18,10 @@
 /* One call of `test`. */
 struct testing {
 	const struct cli *cli;
-	struct buf out;     /* of the example at hand: its line, and why it failed */
-	size_t number;      /* of the examples so far */
+	struct buf out; /* of the example at hand: its line, and why it failed */
+	size_t number;  /* of the examples so far */
 	size_t passed, failed;
-	bool broken;        /* a box could not be made, and no example expected that */
+	bool broken; /* a box could not be made, and no example expected that */
 	bool cancelled;
 	int signal_fd;
 };
@@ -48,7 +48,9 @@ static void put_pair(struct buf *out, const char *what, const char *how, const c
 /* An error as lines of a comment. */
 static void put_error(struct buf *out, const struct err *err)
 {
-	const char *hint = err_hint(err);
+	/* The table's hint for a usage error is about the command line, which is not at fault here.
+	 */
+	const char *hint = err->code == ERR_usage && !err->hint[0] ? NULL : err_hint(err);
 	buf_addf(out, "#   %s: ", err_info(err->code)->name);
 	if (err->file[0]) {
 		put_text(out, err->file, strlen(err->file));
@@ -94,8 +96,8 @@ static void put_stream(struct buf *out, const char *name, const struct stream *s
 }
 
 /* Compare what happened with what the example expects; what differs is told. */
-static bool holds_result(struct testing *testing, const struct policy_test *test,
-	const struct result *result)
+static bool holds_result(
+	struct testing *testing, const struct policy_test *test, const struct result *result)
 {
 	struct buf *out = &testing->out;
 	const char *status = status_name(result->status);
@@ -110,11 +112,12 @@ static bool holds_result(struct testing *testing, const struct policy_test *test
 		if (result->exit_code >= 0)
 			buf_addf(out, "#   got exit_code %d\n", result->exit_code);
 		else
-			buf_adds(out, "#   got exit_code null\n");
+			buf_addf(out, "#   got exit_code null, status %s\n", status);
 		good = false;
 	}
 	good &= holds_stream(out, "stdout", &result->out, test->stdout_text, test->stdout_contains);
-	good &= holds_stream(out, "stderr", &result->err_out, test->stderr_text, test->stderr_contains);
+	good &= holds_stream(
+		out, "stderr", &result->err_out, test->stderr_text, test->stderr_contains);
 	if (!good && result->error.code != ERR_none)
 		put_error(out, &result->error);
 	if (!good || options_has(&testing->cli->options, OPTION_test_verbose)) {
@@ -147,13 +150,13 @@ static void make_protected(const struct policy *policy, const char *workspace, s
 }
 
 static int make_request(const struct policy *policy, const struct policy_test *test,
-	const struct cli *cli, const char *workspace, struct arena *arena, struct request *ret_request,
-	struct err *err)
+	const struct cli *cli, const char *workspace, struct arena *arena,
+	struct request *ret_request, struct err *err)
 {
 	*ret_request = (struct request){ .workspace = workspace, .environ = cli->environ };
 	if (test->lang)
-		return snippet_request(policy, test->lang, test->code, strlen(test->code), NULL, 0, arena,
-			ret_request, err);
+		return snippet_request(policy, test->lang, test->code, strlen(test->code), NULL, 0,
+			arena, ret_request, err);
 	const char **argv = ARENA_ARRAY(arena, test->run_count + 1, const char *);
 	for (size_t i = 0; i < test->run_count; i++)
 		argv[i] = test->run[i].value;
@@ -190,7 +193,8 @@ static int try_command(struct testing *testing, const struct policy *policy,
 	}
 	int r = scratch_remove(workspace);
 	if (r < 0 && held >= 0)
-		return err_set(err, ERR_internal, -r, "%s cannot be removed: %s", workspace, strerror(-r));
+		return err_set(
+			err, ERR_internal, -r, "%s cannot be removed: %s", workspace, strerror(-r));
 	return held;
 }
 
@@ -203,7 +207,8 @@ static int try_question(struct testing *testing, struct ask *ask, enum question 
 		return -1;
 	if (answer.allowed == (test->allowed == 1))
 		return 1;
-	buf_addf(&testing->out, "#   expected %s\n#   got %s: ", test->allowed ? "allowed" : "denied",
+	buf_addf(&testing->out,
+		"#   expected %s\n#   got %s: ", test->allowed ? "allowed" : "denied",
 		answer.allowed ? "allowed" : "denied");
 	put_text(&testing->out, answer.words, strlen(answer.words));
 	buf_adds(&testing->out, "\n");
@@ -214,8 +219,10 @@ static int try_question(struct testing *testing, struct ask *ask, enum question 
 static const char *describe(const struct policy_test *test, struct arena *arena,
 	enum question *ret_kind, const char **ret_text)
 {
-	const char *texts[] = { [QUESTION_PATH] = test->path, [QUESTION_HOST] = test->host,
-		[QUESTION_TOOL] = test->tool, [QUESTION_SYSCALL] = test->syscall };
+	const char *texts[] = { [QUESTION_PATH] = test->path,
+		[QUESTION_HOST] = test->host,
+		[QUESTION_TOOL] = test->tool,
+		[QUESTION_SYSCALL] = test->syscall };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (!texts[i])
 			continue;
@@ -314,8 +321,8 @@ static int run_tests(struct testing *testing, const struct policy *policy, struc
 	return r;
 }
 
-static int test_policy(struct testing *testing, const char *name, const struct policy_env *env,
-	struct err *err)
+static int test_policy(
+	struct testing *testing, const char *name, const struct policy_env *env, struct err *err)
 {
 	struct policy policy;
 	struct err why;
@@ -343,8 +350,8 @@ int cmd_test(const struct cli *cli, struct err *err)
 	sigset_t old;
 	struct testing testing = { .cli = cli, .signal_fd = supervise_signals(&old) };
 	if (testing.signal_fd < 0)
-		return err_set(err, ERR_no_resources, -testing.signal_fd, "signals cannot be received: %s",
-			strerror(-testing.signal_fd));
+		return err_set(err, ERR_no_resources, -testing.signal_fd,
+			"signals cannot be received: %s", strerror(-testing.signal_fd));
 	struct arena arena = { 0 };
 	struct policy_env env;
 	paths_policy_env(&arena, &env);

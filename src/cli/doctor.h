@@ -21,6 +21,7 @@ enum doctor_level {
 /* Flat: it crosses a pipe. Strings are cut to fit. */
 struct doctor_finding {
 	enum doctor_level level;
+	bool follows; /* MISSING only because an earlier finding is; needs no remedy of its own */
 	char detail[320];
 	char remedy[640]; /* "": the row's */
 };
@@ -31,7 +32,7 @@ struct doctor_check {
 	const char *name;
 	const char *protects; /* what it is for */
 	doctor_try *try;
-	const char *remedy;   /* shown when the finding is MISSING and has none of its own; "" none */
+	const char *remedy; /* shown when the finding is MISSING and has none of its own; "" none */
 };
 
 /* The rows of doctor_spaces.c and doctor_features.c; NULL past the end. */

@@ -63,8 +63,8 @@ static struct doctor_row *add_row(struct arena *arena, struct doctor_row **rows,
 }
 
 /* One row a probe, from the lines that it printed; a line that is missing is a finding. */
-static void read_rows(const char *text, struct arena *arena, struct doctor_row **rows,
-	size_t *count)
+static void read_rows(
+	const char *text, struct arena *arena, struct doctor_row **rows, size_t *count)
 {
 	const struct doctor_probe *probe;
 	for (size_t i = 0; (probe = doctor_probe_at(i)); i++) {
@@ -75,19 +75,21 @@ static void read_rows(const char *text, struct arena *arena, struct doctor_row *
 			line = NULL;
 		line = line ? line + strlen(head) : "";
 		if ((line[0] != '0' && line[0] != '1') || line[1] != '\t') {
-			doctor_say(&row->finding, DOCTOR_MISSING, "the probe in the box did not say");
+			doctor_say(
+				&row->finding, DOCTOR_MISSING, "the probe in the box did not say");
 			continue;
 		}
 		doctor_say(&row->finding, line[0] == '1' ? DOCTOR_OK : DOCTOR_MISSING, "%.*s",
 			(int)strcspn(line + 2, "\n"), line + 2);
 		if (line[0] == '0')
 			snprintf(row->finding.remedy, sizeof row->finding.remedy,
-				"do not rely on agentbox on this host before this is understood; please report it");
+				"do not rely on agentbox on this host before this is understood; "
+				"please report it");
 	}
 }
 
-static void judge_run(const struct result *result, struct arena *arena, struct doctor_row **rows,
-	size_t *count)
+static void judge_run(
+	const struct result *result, struct arena *arena, struct doctor_row **rows, size_t *count)
 {
 	AUTO_BUF text = { 0 };
 	bool base64;
@@ -95,8 +97,13 @@ static void judge_run(const struct result *result, struct arena *arena, struct d
 	if (result->status == STATUS_ERROR) {
 		const struct err *error = &result->error;
 		const char *hint = err_hint(error);
-		doctor_say(&row->finding, DOCTOR_MISSING, "%s: %s", err_info(error->code)->name, error->text);
+		doctor_say(&row->finding, DOCTOR_MISSING, "%s: %s", err_info(error->code)->name,
+			error->text);
 		snprintf(row->finding.remedy, sizeof row->finding.remedy, "%s", hint ? hint : "");
+		row->finding.follows = error->code == ERR_userns_denied ||
+				       error->code == ERR_proc_masked ||
+				       error->code == ERR_landlock_insufficient ||
+				       error->code == ERR_seccomp_unavailable;
 		return;
 	}
 	if (result->status != STATUS_EXITED || result->exit_code != 0 ||
@@ -110,7 +117,8 @@ static void judge_run(const struct result *result, struct arena *arena, struct d
 	read_rows(buf_text(&text), arena, rows, count);
 }
 
-/* The shipped policy, not the caller's own of that name; the latter only where none is installed. */
+/* The shipped policy, not the caller's own of that name; the latter only where none is installed.
+ */
 static int load_default(struct arena *arena, struct policy *ret_policy, struct err *err)
 {
 	static const char *const name[] = { "default" };
@@ -143,7 +151,11 @@ static int run_probe(const struct policy *policy, const char *workspace,
 	const char *argv[] = { self, "probe", NULL };
 	struct request_env env[] = { { "AGENTBOX_PROBE_SOCKET", name } };
 	struct request request = {
-		.argv = argv, .argc = 2, .workspace = workspace, .env = env, .env_count = 1,
+		.argv = argv,
+		.argc = 2,
+		.workspace = workspace,
+		.env = env,
+		.env_count = 1,
 		.environ = caller_env,
 	};
 	struct supervise_io io = { -1, -1, -1, signals };
@@ -162,8 +174,8 @@ int doctor_box(const char *const *caller_env, struct arena *arena, struct doctor
 	if (load_default(arena, &policy, &why) < 0) {
 		struct doctor_row *row = add_row(arena, &rows, &count, "make a box", "all of it");
 		doctor_say(&row->finding, DOCTOR_MISSING, "%s", why.text);
-		snprintf(row->finding.remedy, sizeof row->finding.remedy, "install agentbox's policies to %s",
-			AGENTBOX_POLICYDIR);
+		snprintf(row->finding.remedy, sizeof row->finding.remedy,
+			"install agentbox's policies to %s", AGENTBOX_POLICYDIR);
 	} else {
 		const char *workspace;
 		struct cli_run run;

@@ -45,7 +45,8 @@ static void try_kernel(struct doctor_finding *finding)
 	uname(&name);
 	sscanf(name.release, "%u.%u", &major, &minor);
 	bool old = major < 5 || (major == 5 && minor < 13);
-	doctor_say(finding, old ? DOCTOR_MISSING : DOCTOR_OK, "Linux %s, %s", name.release, name.machine);
+	doctor_say(finding, old ? DOCTOR_MISSING : DOCTOR_OK, "Linux %s, %s", name.release,
+		name.machine);
 }
 
 /* What each ABI added, and who holds it where Landlock cannot (landlock(7), "Kernel support"). */
@@ -54,7 +55,6 @@ static const struct {
 	const char *adds, *otherwise;
 } landlock_ladder[] = {
 	{ 1, "files", "the mounts alone hold it" },
-	{ 2, "renames between directories", "the mounts alone hold it" },
 	{ 3, "truncation", "read-only mounts hold it" },
 	{ 4, "TCP ports", "the network namespace holds it" },
 	{ 5, "ioctl on devices", "seccomp and the short /dev hold it" },
@@ -78,14 +78,21 @@ static void try_landlock(struct doctor_finding *finding)
 	if (r >= 0)
 		r = sys_landlock_restrict_self(ruleset);
 	if (r < 0) {
-		doctor_say(finding, DOCTOR_MISSING, "ABI %d, but a rule set was refused: %s", abi, strerror(-r));
+		doctor_say(finding, DOCTOR_MISSING, "ABI %d, but a rule set was refused: %s", abi,
+			strerror(-r));
 		return;
 	}
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES) {
-		doctor_say(finding, DOCTOR_MISSING, "ABI %d, but a file could be read against the rules", abi);
+		doctor_say(finding, DOCTOR_MISSING,
+			"ABI %d, but a file could be read against the rules", abi);
 		return;
 	}
-	char lacks[200] = "";
+	if (abi < 2) {
+		doctor_say(finding, DOCTOR_MISSING, "ABI %d, without renames between directories",
+			abi);
+		return;
+	}
+	char lacks[240] = "";
 	size_t len = 0;
 	for (size_t i = 0; i < sizeof landlock_ladder / sizeof *landlock_ladder; i++)
 		if (landlock_ladder[i].abi > abi && len < sizeof lacks)
@@ -122,17 +129,19 @@ static void try_notify(struct doctor_finding *finding)
 	struct sock_fprog program = { 1, code };
 	unsigned killable = SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	AUTO_FD listener = sys_seccomp(SECCOMP_SET_MODE_FILTER,
-		SECCOMP_FILTER_FLAG_NEW_LISTENER | killable, &program);
+	AUTO_FD listener = sys_seccomp(
+		SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | killable, &program);
 	if (listener >= 0) {
 		doctor_say(finding, DOCTOR_OK, "a listener was made; waits can be killed");
 		return;
 	}
 	listener = sys_seccomp(SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 	if (listener >= 0)
-		doctor_say(finding, DOCTOR_OK, "a listener was made (waits cannot be killed before Linux 5.19)");
+		doctor_say(finding, DOCTOR_OK,
+			"a listener was made (waits cannot be killed before Linux 5.19)");
 	else if (listener == -EBUSY)
-		doctor_say(finding, DOCTOR_MISSING, "agentbox already runs under a filter that has a listener");
+		doctor_say(finding, DOCTOR_MISSING,
+			"agentbox already runs under a filter that has a listener");
 	else
 		doctor_say(finding, DOCTOR_MISSING, "refused: %s", strerror(-listener));
 }
@@ -154,7 +163,8 @@ static void try_close_range(struct doctor_finding *finding)
 	if (r < 0)
 		doctor_say(finding, DOCTOR_MISSING, "%s", strerror(-r));
 	else if (fd >= 0 && !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
-		doctor_say(finding, DOCTOR_MISSING, "accepted, but a descriptor stays open at exec");
+		doctor_say(
+			finding, DOCTOR_MISSING, "accepted, but a descriptor stays open at exec");
 	else
 		doctor_say(finding, DOCTOR_OK, "descriptors close at exec");
 }
@@ -175,8 +185,9 @@ static void try_ptrace(struct doctor_finding *finding)
 		r = -errno;
 	if (pid > 0)
 		kill(pid, SIGKILL);
-	doctor_say(finding, r < 0 ? DOCTOR_NOTE : DOCTOR_OK, r < 0 ? "refused: %s; nothing rests on it"
-		: "a child's memory can be read", strerror(-r));
+	doctor_say(finding, r < 0 ? DOCTOR_NOTE : DOCTOR_OK,
+		r < 0 ? "refused: %s; nothing rests on it" : "a child's memory can be read",
+		strerror(-r));
 }
 
 /* The caller's own directory in the v2 hierarchy, from /proc/self/cgroup ("0::PATH"). */
@@ -203,20 +214,25 @@ static void try_cgroups(struct doctor_finding *finding)
 	bool v2 = access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
 	const char *mount = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified";
 	if (!v2 && access("/sys/fs/cgroup/memory/cgroup.procs", F_OK) == 0) {
-		doctor_say(finding, DOCTOR_NOTE, "v1: %s; limits of memory and processor time would need it",
-			access("/sys/fs/cgroup/memory", W_OK) == 0 ? "may be written" : "only root may write it");
+		doctor_say(finding, DOCTOR_NOTE,
+			"v1: %s; limits of memory and processor time would need it",
+			access("/sys/fs/cgroup/memory", W_OK) == 0 ? "may be written"
+								   : "only root may write it");
 		return;
 	}
 	if (!own_group(group, sizeof group)) {
-		doctor_say(finding, DOCTOR_NOTE, "none; limits of memory and processor time would need it");
+		doctor_say(finding, DOCTOR_NOTE,
+			"none; limits of memory and processor time would need it");
 		return;
 	}
 	snprintf(path, sizeof path, "%s%s/cgroup.controllers", mount, group);
 	bool known = read_line(path, controllers, sizeof controllers);
 	snprintf(path, sizeof path, "%s%s", mount, group);
 	bool ours = access(path, W_OK) == 0;
-	doctor_say(finding, DOCTOR_NOTE, "v2: %s, controllers: %s; limits of memory and processor time "
-		"would need it", ours ? "the caller's group may be divided" : "not delegated to the caller",
+	doctor_say(finding, DOCTOR_NOTE,
+		"v2: %s, controllers: %s; limits of memory and processor time "
+		"would need it",
+		ours ? "the caller's group may be divided" : "not delegated to the caller",
 		known && *controllers ? controllers : "none");
 }
 
@@ -231,20 +247,26 @@ static void try_io_uring(struct doctor_finding *finding)
 static void try_tiocsti(struct doctor_finding *finding)
 {
 	char value[16];
-	if (!read_line("/proc/sys/dev/tty/legacy_tiocsti", value, sizeof value) || strcmp(value, "0") != 0)
-		doctor_say(finding, DOCTOR_NOTE, "the kernel lets characters be pushed into a terminal "
-			"(legacy_tiocsti); a box has no terminal of the host's, and seccomp refuses it");
+	if (!read_line("/proc/sys/dev/tty/legacy_tiocsti", value, sizeof value) ||
+		strcmp(value, "0") != 0)
+		doctor_say(finding, DOCTOR_NOTE,
+			"the kernel lets characters be pushed into a terminal "
+			"(legacy_tiocsti); a box has no terminal of the host's, and seccomp "
+			"refuses it");
 	else
-		doctor_say(finding, DOCTOR_OK, "the kernel itself refuses to push characters into a terminal");
+		doctor_say(finding, DOCTOR_OK,
+			"the kernel itself refuses to push characters into a terminal");
 }
 
 static const struct doctor_check checks[] = {
 	{ "kernel", "all of it", try_kernel, "agentbox needs Linux 5.13 or newer" },
 	{ "Landlock", "files, a second time", try_landlock,
-		"Linux 5.13 or newer with `landlock` in the boot option lsm= (see "
-		"/sys/kernel/security/lsm); until then `best_effort: [landlock]` runs on the mounts alone" },
+		"Linux 5.19 or newer with `landlock` in the boot option lsm= (see "
+		"/sys/kernel/security/lsm); until then `best_effort: [landlock]` runs on the "
+		"mounts alone" },
 	{ "seccomp filter", "the kernel's own surface", try_seccomp,
-		"a kernel with CONFIG_SECCOMP_FILTER; in a container, a profile that lets seccomp(2) and "
+		"a kernel with CONFIG_SECCOMP_FILTER; in a container, a profile that lets "
+		"seccomp(2) and "
 		"prctl(2) through" },
 	{ "seccomp listener", "telling what was refused", try_notify,
 		"Linux 5.5 or newer; not under a filter that has a listener of its own" },

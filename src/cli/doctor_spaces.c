@@ -21,8 +21,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* An id that owns nothing, as the box gets when agentbox is root (outside of /etc/passwd's range). */
+/* An id that owns nothing, as the box gets when agentbox is root (outside of /etc/passwd's range).
+ */
 #define NOBODYS_ID 1879048191
+
+/* The steps on the way into a user namespace, as findings name them. */
+#define STEP_IDS     "setresuid"
+#define STEP_MAKE    "unshare(CLONE_NEWUSER)"
+#define STEP_MAP     "writing the id map"
+#define STEP_PRIVATE "making mounts private"
+#define STEP_TMP     "mounting a tmpfs"
 
 static int write_file(const char *path, const char *text)
 {
@@ -45,7 +53,7 @@ static bool acts_for_others(void)
 static int enter(int more, const char **ret_step)
 {
 	char line[64];
-	*ret_step = "setresuid";
+	*ret_step = STEP_IDS;
 	if (acts_for_others()) {
 		if (setgroups(0, NULL) < 0 || setresgid(NOBODYS_ID, NOBODYS_ID, NOBODYS_ID) < 0 ||
 			setresuid(NOBODYS_ID, NOBODYS_ID, NOBODYS_ID) < 0)
@@ -55,10 +63,10 @@ static int enter(int more, const char **ret_step)
 	}
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
-	*ret_step = "unshare(CLONE_NEWUSER)";
+	*ret_step = STEP_MAKE;
 	if (unshare(CLONE_NEWUSER) < 0)
 		return -errno;
-	*ret_step = "writing the id map";
+	*ret_step = STEP_MAP;
 	int r = write_file("/proc/self/setgroups", "deny");
 	snprintf(line, sizeof line, "%u %u 1\n", (unsigned)uid, (unsigned)uid);
 	if (r == 0)
@@ -78,25 +86,36 @@ static int enter_with_tmpfs(int more, const char **ret_step)
 	int r = enter(CLONE_NEWNS | more, ret_step);
 	if (r < 0)
 		return r;
-	*ret_step = "making mounts private";
+	*ret_step = STEP_PRIVATE;
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
-	*ret_step = "mounting a tmpfs";
+	*ret_step = STEP_TMP;
 	return mount("agentbox", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m") < 0 ? -errno : 0;
 }
 
+/* What try_user() says already is not said again. */
 static void say_refused(struct doctor_finding *finding, const char *step, int error)
 {
+	static const char *const first[] = { STEP_IDS, STEP_MAKE, STEP_MAP, STEP_PRIVATE,
+		STEP_TMP };
+	for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+		if (strcmp(step, first[i]) != 0)
+			continue;
+		finding->follows = true;
+		doctor_say(finding, DOCTOR_MISSING, "needs a user namespace with rights");
+		return;
+	}
 	doctor_say(finding, DOCTOR_MISSING, "%s: %s", step, strerror(-error));
 }
 
 static void try_user(struct doctor_finding *finding)
 {
 	const char *step;
+	bool others = acts_for_others(); /* before the ids change */
 	int r = enter_with_tmpfs(0, &step);
 	if (r == 0) {
 		doctor_say(finding, DOCTOR_OK, "made, mapped, and a tmpfs mounted in it%s",
-			acts_for_others() ? "; as root the box runs under an id that owns nothing" : "");
+			others ? "; as root the box runs under an id that owns nothing" : "");
 		return;
 	}
 	struct userns_facts facts;
@@ -168,7 +187,9 @@ static void try_proc(struct doctor_finding *finding)
 	/* A pid namespace holds for children only. */
 	pid_t pid = fork();
 	if (pid == 0)
-		_exit(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ? errno : 0);
+		_exit(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0
+				? errno
+				: 0);
 	int status = 0;
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) {
 		doctor_say(finding, DOCTOR_MISSING, "no process could be made to try");
@@ -247,19 +268,23 @@ static int mapped_namespace(void)
 static void try_idmap(struct doctor_finding *finding)
 {
 	if (!acts_for_others()) {
-		doctor_say(finding, DOCTOR_NOTE, "not needed: only root's boxes run under another id");
+		doctor_say(
+			finding, DOCTOR_NOTE, "not needed: only root's boxes run under another id");
 		return;
 	}
 	AUTO_FD ns = mapped_namespace();
-	AUTO_FD tree = ns < 0 ? -1
-		: sys_open_tree(AT_FDCWD, ".", SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC);
-	struct sys_mount_attr attr = { .attr_set = SYS_MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
+	AUTO_FD tree =
+		ns < 0 ? -1
+		       : sys_open_tree(AT_FDCWD, ".", SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC);
+	struct sys_mount_attr attr = { .attr_set = SYS_MOUNT_ATTR_IDMAP,
+		.userns_fd = (uint64_t)ns };
 	int r = ns < 0 ? ns : tree < 0 ? tree : sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr);
 	if (r < 0)
 		doctor_say(finding, DOCTOR_MISSING, "the file system of the current directory: %s",
 			strerror(-r));
 	else
-		doctor_say(finding, DOCTOR_OK, "the current directory's file system can be shown under another id");
+		doctor_say(finding, DOCTOR_OK,
+			"the current directory's file system can be shown under another id");
 }
 
 static void try_overlay(struct doctor_finding *finding)
@@ -268,7 +293,8 @@ static void try_overlay(struct doctor_finding *finding)
 	int r = enter_with_tmpfs(0, &step);
 	if (r == 0) {
 		step = "overlay of /usr";
-		if (mkdir("/tmp/up", 0700) < 0 || mkdir("/tmp/work", 0700) < 0 || mkdir("/tmp/to", 0700) < 0 ||
+		if (mkdir("/tmp/up", 0700) < 0 || mkdir("/tmp/work", 0700) < 0 ||
+			mkdir("/tmp/to", 0700) < 0 ||
 			mount("overlay", "/tmp/to", "overlay", 0,
 				"lowerdir=/usr,upperdir=/tmp/up,workdir=/tmp/work,userxattr") < 0)
 			r = -errno;
@@ -280,9 +306,9 @@ static void try_overlay(struct doctor_finding *finding)
 		doctor_say(finding, DOCTOR_OK, "mounted, for `workspace: overlay`");
 }
 
-#define USERNS_FIRST "mend user namespaces first; then `agentbox doctor` again"
-#define KERNEL_SETTING(name) USERNS_FIRST ". If only this one is refused: a kernel without it, or " \
-	"sysctl user.max_" name "_namespaces is 0"
+#define KERNEL_SETTING(name)                                                                       \
+	"as root: `sysctl -w user.max_" name "_namespaces=15000` if that is 0; "                   \
+	"else a kernel with this kind of namespace"
 
 static const struct doctor_check checks[] = {
 	{ "user namespace", "all of the box: rights without being root", try_user, "" },
@@ -294,14 +320,14 @@ static const struct doctor_check checks[] = {
 	{ "cgroup namespace", "the names of control groups", try_cgroup, KERNEL_SETTING("cgroup") },
 	{ "time namespace", "nothing", try_time, "" },
 	{ "new /proc", "the host's processes, as files", try_proc,
-		"in a container: start it with --security-opt systempaths=unconfined (Docker, Podman: "
-		"--security-opt unmask=ALL), so that its /proc is not covered in parts" },
+		"in a container: start it with --security-opt systempaths=unconfined (Docker; "
+		"with Podman unmask=ALL), so that its /proc is not covered in parts" },
 	{ "mount API", "building the box's files out of the host's sight", try_mount_api,
 		"Linux 5.12 or newer; in a container, a seccomp profile that lets open_tree, "
 		"mount_setattr, move_mount, fsopen, fsconfig and fsmount through" },
 	{ "id-mapped mounts", "root's files, when agentbox is root", try_idmap,
-		"run agentbox as the files' owner, or keep workspaces on ext4, xfs, btrfs or (Linux 6.3) "
-		"tmpfs" },
+		"run agentbox as the files' owner, or keep workspaces on ext4, xfs, btrfs or, "
+		"from Linux 6.3 on, tmpfs" },
 	{ "overlayfs", "the workspace, with workspace: overlay", try_overlay, "" },
 };
 

@@ -25,8 +25,8 @@ int scratch_make(struct arena *arena, const char **ret_path, struct err *err)
 			strerror(errno));
 	char *path = arena_printf(arena, "%s/agentbox-XXXXXX", real);
 	if (!mkdtemp(path))
-		return err_set(err, ERR_no_resources, errno, "no directory can be made in %s: %s", real,
-			strerror(errno));
+		return err_set(err, ERR_no_resources, errno, "no directory can be made in %s: %s",
+			real, strerror(errno));
 	*ret_path = path;
 	return 0;
 }
@@ -68,7 +68,8 @@ static int empty_into(DIR *dir, int top, unsigned long *counter)
 			return -errno;
 		do
 			snprintf(name, sizeof name, ".gone-%lu", ++*counter);
-		while (renameat2(fd, entry->d_name, top, name, RENAME_NOREPLACE) < 0 && errno == EEXIST);
+		while (renameat2(fd, entry->d_name, top, name, RENAME_NOREPLACE) < 0 &&
+			errno == EEXIST);
 		if (is_directory(fd, entry->d_name))
 			return -EACCES;
 	}

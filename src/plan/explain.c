@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "plan/explain.h"
+#include "base/sys.h"
 #include "plan/explain_words.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
@@ -53,8 +54,8 @@ static bool is_place(const struct plan *plan, size_t index)
 	if (op->kind != OP_FILE)
 		return false;
 	for (size_t i = index + 1; i < plan->op_count; i++)
-		if (plan->ops[i].kind != OP_FILE && strcmp(plan->ops[i].target ? plan->ops[i].target : "",
-			op->target) == 0)
+		if (plan->ops[i].kind != OP_FILE &&
+			strcmp(plan->ops[i].target ? plan->ops[i].target : "", op->target) == 0)
 			return true;
 	return false;
 }
@@ -85,7 +86,8 @@ static void put_ops(struct words *words, const struct plan *plan)
 		words_list_begin(words, class);
 		for (size_t k = i; k < plan->op_count; k++) {
 			const struct plan_op *op = &plan->ops[k];
-			if (done[k] || strcmp(op_class(op, k < seal), class) != 0 || !same_why(op, first))
+			if (done[k] || strcmp(op_class(op, k < seal), class) != 0 ||
+				!same_why(op, first))
 				continue;
 			done[k] = true;
 			words_list_add(words, arena_printf(&words->arena, "/%s", op->target));
@@ -100,7 +102,8 @@ static void put_files(struct words *words, const struct plan *plan)
 	put_ops(words, plan);
 	words_line(words, "  all that is private together: at most %s",
 		words_size(words, plan->root_size));
-	words_line(words, "  held by: a mount namespace in which the host's root is gone, read-only mounts");
+	words_line(words,
+		"  held by: a mount namespace in which the host's root is gone, read-only mounts");
 	if (plan->landlock_abi)
 		words_line(words, "           and Landlock (ABI %d, %zu rules)", plan->landlock_abi,
 			plan->rule_count);
@@ -112,10 +115,14 @@ static void put_network(struct words *words, const struct plan *plan)
 {
 	words_policy_network(words, plan->policy);
 	if (plan->namespaces & CLONE_NEWNET)
-		words_line(words, "  held by: a network namespace without a way out; seccomp refuses other");
+		words_line(words,
+			"  held by: a network namespace without a way out; seccomp refuses other");
 	else
 		words_line(words, "  held by: nothing but seccomp, which refuses other");
-	words_line(words, "           families of sockets than UNIX, INET, INET6 and NETLINK route");
+	words_line(
+		words, "           families of sockets than UNIX, INET, INET6 and NETLINK route");
+	if (plan->landlock_scoped & SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX)
+		words_line(words, "           Landlock keeps the host's abstract sockets shut");
 }
 
 static void put_processes(struct words *words, const struct plan *plan)
@@ -188,12 +195,15 @@ int plan_explain_words(const struct plan *plan, struct buf *out)
 static void put_grants(struct words *words, const struct policy *policy)
 {
 	static const char *const workspaces[] = {
-		[WORKSPACE_NONE] = "none", [WORKSPACE_READ] = "read", [WORKSPACE_WRITE] = "write",
+		[WORKSPACE_NONE] = "none",
+		[WORKSPACE_READ] = "read",
+		[WORKSPACE_WRITE] = "write",
 		[WORKSPACE_OVERLAY] = "overlay",
 	};
 	words_title(words, "Files: what is not listed is not there");
 	words_line(words, "  root        %s%s",
-		policy->fs.root == ROOT_DIRECTORY ? policy->fs.root_dir : "the host's system directories",
+		policy->fs.root == ROOT_DIRECTORY ? policy->fs.root_dir
+						  : "the host's system directories",
 		words_at(words, &policy->fs.root_at));
 	for (size_t i = 0; i < policy->fs.read_count; i++)
 		words_line(words, "  read        %s%s", policy->fs.read[i].path,

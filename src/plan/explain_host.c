@@ -25,7 +25,8 @@ struct endpoint {
 static int not_a_host(const char *given, const char *what, struct err *err)
 {
 	err_set(err, ERR_usage, 0, "%s is not a host: %s", given, what);
-	return err_hint_set(err, "HOST:PORT, ADDRESS:PORT or [V6ADDRESS]:PORT; without a port it is %d",
+	return err_hint_set(err,
+		"HOST:PORT, ADDRESS:PORT or [V6ADDRESS]:PORT; without a port it is %d",
 		PORT_DEFAULT);
 }
 
@@ -88,8 +89,8 @@ static const char *check_name(char *name)
 	return digits ? "its last label is a number, but it is no IPv4 address" : NULL;
 }
 
-static int parse_name(const char *given, const char *text, size_t len, struct endpoint *endpoint,
-	struct err *err)
+static int parse_name(
+	const char *given, const char *text, size_t len, struct endpoint *endpoint, struct err *err)
 {
 	char host[NAME_LENGTH_MAX + 2];
 	if (len >= sizeof host)
@@ -117,7 +118,8 @@ static int parse_endpoint(const char *given, struct endpoint *ret_endpoint, stru
 	if (*given == '[') {
 		const char *close = strchr(given, ']');
 		if (!close || (close[1] && close[1] != ':'))
-			return not_a_host(given, "[ needs a ] with :PORT or nothing behind it", err);
+			return not_a_host(
+				given, "[ needs a ] with :PORT or nothing behind it", err);
 		host = given + 1;
 		len = (size_t)(close - host);
 		port = close[1] ? close + 2 : NULL;
@@ -150,13 +152,12 @@ static bool rule_names(const struct policy_host *rule, const struct endpoint *en
 		return false;
 	if (rule->address) {
 		uint8_t address[16];
-		int family, prefix = rule->prefix;
+		int family;
 		if (!parse_address(rule->host, &family, address) || family != endpoint->family)
 			return false;
-		if (family == AF_INET && strchr(rule->host, ':'))
-			prefix -= 96; /* the rule is written as ::ffff:A.B.C.D/N */
 		int bits = family == AF_INET ? 32 : 128;
-		return prefix <= bits && same_network(address, endpoint->address, prefix < 0 ? bits : prefix);
+		int prefix = rule->prefix < 0 ? bits : rule->prefix;
+		return prefix <= bits && same_network(address, endpoint->address, prefix);
 	}
 	if (!rule->wildcard)
 		return strcmp(rule->host, endpoint->name) == 0;
@@ -179,8 +180,8 @@ static const char *rule_words(const struct policy_host *rule, const char *more, 
 		explain_origin(&rule->at, arena));
 }
 
-static struct answer judge_allow(const struct policy *policy, const struct endpoint *endpoint,
-	struct arena *arena)
+static struct answer judge_allow(
+	const struct policy *policy, const struct endpoint *endpoint, struct arena *arena)
 {
 	const struct policy_host *near = NULL;
 	for (size_t i = 0; i < policy->allow_count; i++) {
@@ -193,7 +194,9 @@ static struct answer judge_allow(const struct policy *policy, const struct endpo
 	}
 	if (near)
 		return (struct answer){ false,
-			rule_words(near, arena_printf(arena, " does not list port %d", endpoint->port), arena) };
+			rule_words(near,
+				arena_printf(arena, " does not list port %d", endpoint->port),
+				arena) };
 	return (struct answer){ false,
 		arena_printf(arena, "network.allow: not listed%s (%s)",
 			endpoint->family ? "; an address needs an address rule" : "",

@@ -86,8 +86,14 @@ static const struct bit filter_flags[] = {
 const char *explain_op_name(enum plan_op_kind kind)
 {
 	static const char *const names[] = {
-		[OP_DIR] = "dir", [OP_LINK] = "link", [OP_FILE] = "file", [OP_BIND] = "bind",
-		[OP_INSIDE] = "inside", [OP_MASK] = "mask", [OP_PROC] = "proc", [OP_DEVPTS] = "devpts",
+		[OP_DIR] = "dir",
+		[OP_LINK] = "link",
+		[OP_FILE] = "file",
+		[OP_BIND] = "bind",
+		[OP_INSIDE] = "inside",
+		[OP_MASK] = "mask",
+		[OP_PROC] = "proc",
+		[OP_DEVPTS] = "devpts",
 		[OP_SEAL] = "seal",
 	};
 	return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
@@ -104,11 +110,22 @@ const char *explain_namespace(size_t index, uint64_t *ret_bit)
 const char *explain_rlimit(int resource)
 {
 	static const char *const names[RLIMIT_NLIMITS] = {
-		[RLIMIT_AS] = "as", [RLIMIT_CORE] = "core", [RLIMIT_CPU] = "cpu", [RLIMIT_DATA] = "data",
-		[RLIMIT_FSIZE] = "fsize", [RLIMIT_LOCKS] = "locks", [RLIMIT_MEMLOCK] = "memlock",
-		[RLIMIT_MSGQUEUE] = "msgqueue", [RLIMIT_NICE] = "nice", [RLIMIT_NOFILE] = "nofile",
-		[RLIMIT_NPROC] = "nproc", [RLIMIT_RSS] = "rss", [RLIMIT_RTPRIO] = "rtprio",
-		[RLIMIT_RTTIME] = "rttime", [RLIMIT_SIGPENDING] = "sigpending", [RLIMIT_STACK] = "stack",
+		[RLIMIT_AS] = "as",
+		[RLIMIT_CORE] = "core",
+		[RLIMIT_CPU] = "cpu",
+		[RLIMIT_DATA] = "data",
+		[RLIMIT_FSIZE] = "fsize",
+		[RLIMIT_LOCKS] = "locks",
+		[RLIMIT_MEMLOCK] = "memlock",
+		[RLIMIT_MSGQUEUE] = "msgqueue",
+		[RLIMIT_NICE] = "nice",
+		[RLIMIT_NOFILE] = "nofile",
+		[RLIMIT_NPROC] = "nproc",
+		[RLIMIT_RSS] = "rss",
+		[RLIMIT_RTPRIO] = "rtprio",
+		[RLIMIT_RTTIME] = "rttime",
+		[RLIMIT_SIGPENDING] = "sigpending",
+		[RLIMIT_STACK] = "stack",
 	};
 	return resource >= 0 && resource < RLIMIT_NLIMITS && names[resource] ? names[resource]
 									     : "unknown";
@@ -146,12 +163,18 @@ static void put_mode(struct json *json, const char *key, mode_t mode)
 static const char *type_name(mode_t mode)
 {
 	switch (mode & S_IFMT) {
-	case S_IFREG: return "file";
-	case S_IFDIR: return "directory";
-	case S_IFLNK: return "link";
-	case S_IFCHR: return "device";
-	case S_IFSOCK: return "socket";
-	case S_IFIFO: return "fifo";
+	case S_IFREG:
+		return "file";
+	case S_IFDIR:
+		return "directory";
+	case S_IFLNK:
+		return "link";
+	case S_IFCHR:
+		return "device";
+	case S_IFSOCK:
+		return "socket";
+	case S_IFIFO:
+		return "fifo";
 	}
 	return NULL;
 }

@@ -64,8 +64,8 @@ void words_list_add(struct words *words, const char *item)
 void words_list_end(struct words *words, const char *note)
 {
 	if (words->listed > WORDS_LIST_MAX) {
-		const char *more = arena_printf(&words->arena, "and %zu more",
-			words->listed - WORDS_LIST_MAX);
+		const char *more =
+			arena_printf(&words->arena, "and %zu more", words->listed - WORDS_LIST_MAX);
 		list_word(words, more, strlen(more));
 	}
 	if (note) {
@@ -87,7 +87,8 @@ const char *words_duration(struct words *words, uint64_t us)
 	static const struct {
 		uint64_t us;
 		const char *unit;
-	} units[] = { { 3600000000u, "h" }, { 60000000u, "m" }, { 1000000u, "s" }, { 1000u, "ms" } };
+	} units[] = { { 3600000000u, "h" }, { 60000000u, "m" }, { 1000000u, "s" },
+		{ 1000u, "ms" } };
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (us >= units[i].us * (i < 2 ? 2 : 1) && us % units[i].us == 0)
 			return arena_printf(&words->arena, "%llu%s",
@@ -103,8 +104,8 @@ const char *words_size(struct words *words, uint64_t bytes)
 		bytes /= 1024;
 		unit++;
 	}
-	return arena_printf(&words->arena, "%llu%s", (unsigned long long)bytes,
-		unit ? units[unit] : " bytes");
+	return arena_printf(
+		&words->arena, "%llu%s", (unsigned long long)bytes, unit ? units[unit] : " bytes");
 }
 
 void words_policy_head(struct words *words, const struct policy *policy)
@@ -124,12 +125,14 @@ void words_policy_network(struct words *words, const struct policy *policy)
 	switch (policy->network) {
 	case NETWORK_NONE:
 		words_title(words, "Network: none%s", at);
-		words_line(words, "  no interface but the box's own loopback; no packet and no name query "
+		words_line(words,
+			"  no interface but the box's own loopback; no packet and no name query "
 			"leaves");
 		break;
 	case NETWORK_HOST:
 		words_title(words, "Network: host%s", at);
-		words_line(words, "  all that the host reaches, its loopback and private networks too");
+		words_line(words,
+			"  all that the host reaches, its loopback and private networks too");
 		break;
 	case NETWORK_ALLOW:
 		words_title(words, "Network: only what is listed%s", at);
@@ -139,7 +142,8 @@ void words_policy_network(struct words *words, const struct policy *policy)
 			words_list_add(words, host->given);
 			words_list_add(words, host->port_count == 1 ? "port" : "ports");
 			for (size_t k = 0; k < host->port_count; k++)
-				words_list_add(words, arena_printf(&words->arena, "%u", host->ports[k]));
+				words_list_add(
+					words, arena_printf(&words->arena, "%u", host->ports[k]));
 			words_list_end(words, explain_origin(&host->at, &words->arena));
 		}
 		break;
@@ -179,7 +183,8 @@ void words_policy_limits(struct words *words, const struct policy *policy)
 	put_limit(words, "cpu", &l->cpu_us, UNIT_US, "needs a control group");
 	put_limit(words, "cpus", &l->cpus_milli, UNIT_MILLI, "needs a control group");
 	put_limit(words, "memory", &l->memory, UNIT_BYTES, "needs a control group");
-	put_limit(words, "pids", &l->pids, UNIT_COUNT, "held by RLIMIT_NPROC in the box's user namespace");
+	put_limit(words, "pids", &l->pids, UNIT_COUNT,
+		"held by RLIMIT_NPROC in the box's user namespace");
 	put_limit(words, "disk", &l->disk, UNIT_BYTES, "held by the size of the box's tmpfs");
 	put_limit(words, "output", &l->output, UNIT_BYTES,
 		l->output_action == OUTPUT_KILL ? "of each stream; past it the box is killed"
@@ -188,8 +193,8 @@ void words_policy_limits(struct words *words, const struct policy *policy)
 	put_limit(words, "file_size", &l->file_size, UNIT_BYTES, "held by RLIMIT_FSIZE");
 }
 
-static void put_words(struct words *words, const char *label, const struct policy_word *list,
-	size_t count)
+static void put_words(
+	struct words *words, const char *label, const struct policy_word *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		words_list_begin(words, i ? "" : label);
@@ -205,11 +210,14 @@ void words_policy_calls(struct words *words, const struct policy *policy)
 		words_at(words, &policy->profile_at));
 	put_words(words, "allow", policy->sys_allow, policy->sys_allow_count);
 	put_words(words, "deny", policy->sys_deny, policy->sys_deny_count);
-	words_line(words, "  %s%s", policy->nesting
-			? "user namespaces inside are allowed" : "user namespaces inside are refused",
+	words_line(words, "  %s%s",
+		policy->nesting ? "user namespaces inside are allowed"
+				: "user namespaces inside are refused",
 		words_at(words, &policy->nesting_at));
-	words_line(words, "  a refused call %s%s", policy->on_violation == VIOLATION_KILL
-			? "ends the command" : "fails with an error and is listed in `violations`",
+	words_line(words, "  a refused call %s%s",
+		policy->on_violation == VIOLATION_KILL
+			? "ends the command"
+			: "fails with an error and is listed in `violations`",
 		words_at(words, &policy->on_violation_at));
 }
 
@@ -239,7 +247,8 @@ size_t words_policy_unsupported(struct words *words, const struct policy *policy
 	size_t n = 0;
 	n += unsupported(words, policy->fs.workspace == WORKSPACE_OVERLAY,
 		"filesystem.workspace: overlay", &policy->fs.workspace_at);
-	n += unsupported(words, policy->network == NETWORK_ALLOW, "network.allow", &policy->network_at);
+	n += unsupported(
+		words, policy->network == NETWORK_ALLOW, "network.allow", &policy->network_at);
 	n += unsupported(words, cgroup && l->cpu_us.value, "limits.cpu", &l->cpu_us.at);
 	n += unsupported(words, cgroup && l->cpus_milli.value, "limits.cpus", &l->cpus_milli.at);
 	n += unsupported(words, cgroup && l->memory.value, "limits.memory", &l->memory.at);

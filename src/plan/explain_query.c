@@ -89,8 +89,9 @@ static const char *follow_links(const struct plan *plan, const char *path, struc
 			if (op->kind != OP_LINK || !is_below(path, op->target, &rest))
 				continue;
 			const char *slash = strrchr(op->target, '/');
-			const char *base = slash
-				? arena_strndup(arena, op->target, (size_t)(slash - op->target)) : "";
+			const char *base = slash ? arena_strndup(arena, op->target,
+							   (size_t)(slash - op->target))
+						 : "";
 			next = clean_target(arena, base,
 				arena_printf(arena, "%s%s%s", op->source, *rest ? "/" : "", rest));
 			if (!next)
@@ -156,23 +157,25 @@ static bool writable(const struct seen *seen)
 	if (op->flags & OPF_DEVICE || S_ISCHR(op->mode))
 		return true; /* a read-only mount does not hold for device nodes */
 	return !seen->exact && !seen->parent && !seen->sealed && op->kind != OP_MASK &&
-		!(op->flags & OPF_READONLY);
+	       !(op->flags & OPF_READONLY);
 }
 
 /*
  * The grant that a path of the box lies in, also when a later operation covers a part of it, and
  * the host's path behind it. NULL: not in a granted tree of the host.
  */
-static const struct plan_op *find_grant(const struct plan *plan, const char *path,
-	struct arena *arena, const char **ret_real)
+static const struct plan_op *find_grant(
+	const struct plan *plan, const char *path, struct arena *arena, const char **ret_real)
 {
 	const struct plan_op *grant = NULL;
 	const char *rest;
 	for (size_t i = 0; i < plan->op_count; i++) {
 		const struct plan_op *op = &plan->ops[i];
-		if (op->kind == OP_BIND && op->flags & OPF_GRANT && is_below(path, op->target, &rest)) {
+		if (op->kind == OP_BIND && op->flags & OPF_GRANT &&
+			is_below(path, op->target, &rest)) {
 			grant = op;
-			*ret_real = arena_printf(arena, "%s%s%s", op->source, *rest ? "/" : "", rest);
+			*ret_real =
+				arena_printf(arena, "%s%s%s", op->source, *rest ? "/" : "", rest);
 		}
 	}
 	return grant;
@@ -217,17 +220,18 @@ static int judge_patterns(const struct plan *plan, const char *path, bool write,
 	const struct plan_op *grant = find_grant(plan, path, arena, &real);
 	if (!policy || !grant)
 		return 0;
-	const struct policy_pattern *hit = match_patterns(policy->fs.hide, policy->fs.hide_count, real,
-		grant->source, arena);
+	const struct policy_pattern *hit =
+		match_patterns(policy->fs.hide, policy->fs.hide_count, real, grant->source, arena);
 	if (write && !hit) {
 		key = "filesystem.protect";
-		hit = match_patterns(policy->fs.protect, policy->fs.protect_count, real, grant->source,
-			arena);
+		hit = match_patterns(
+			policy->fs.protect, policy->fs.protect_count, real, grant->source, arena);
 	}
 	if (!hit)
 		return 0;
 	answer(ret_answer, false,
-		arena_printf(arena, "%s: %s (%s)", key, hit->pattern, explain_origin(&hit->at, arena)));
+		arena_printf(
+			arena, "%s: %s (%s)", key, hit->pattern, explain_origin(&hit->at, arena)));
 	return 1;
 }
 
@@ -253,27 +257,31 @@ int plan_ask_path(const struct plan *plan, const char *path, bool write, struct 
 {
 	const char *target = *path ? clean_target(arena, plan->cwd, path) : NULL;
 	if (!target)
-		return err_set(err, ERR_usage, 0, *path ? "the path is too long" : "the path is empty");
+		return err_set(
+			err, ERR_usage, 0, *path ? "the path is too long" : "the path is empty");
 	target = follow_links(plan, target, arena);
 	if (!target)
 		return err_set(err, ERR_usage, 0, "too many links on the way to %s", path);
 	struct seen seen = find_op(plan, target);
 	const char *why = why_words(seen.op ? seen.op->why : NULL);
 	if (!seen.op)
-		return answer(ret_answer, false, "not granted; everything is denied unless granted");
+		return answer(
+			ret_answer, false, "not granted; everything is denied unless granted");
+	if (seen.parent)
+		return answer(ret_answer, !write,
+			write ? "only a directory on the way to a grant, read-only"
+			      : "a directory on the way to a grant");
 	if (seen.op->kind == OP_MASK)
 		return answer(ret_answer, false, arena_printf(arena, "hidden: %s", why));
 	uint64_t access = landlock_access(plan, target);
 	bool landlock = plan->landlock_abi > 0;
 	uint64_t any_read = SYS_LANDLOCK_FS_READ_FILE | SYS_LANDLOCK_FS_READ_DIR;
 	uint64_t any_write = SYS_LANDLOCK_FS_WRITE_FILE | SYS_LANDLOCK_FS_MAKE_REG;
-	if (seen.parent)
-		return answer(ret_answer, !write, write ? "only a directory on the way to a grant, read-only"
-							: "a directory on the way to a grant");
 	if (write && !writable(&seen))
 		return answer(ret_answer, false, arena_printf(arena, "read-only: %s", why));
 	if (landlock && !(access & (write ? any_write : any_read) & plan->landlock_fs))
-		return answer(ret_answer, false, arena_printf(arena, "Landlock: no rule grants it (%s)", why));
+		return answer(ret_answer, false,
+			arena_printf(arena, "Landlock: no rule grants it (%s)", why));
 	if (judge_patterns(plan, target, write, arena, ret_answer))
 		return 0;
 	return answer(ret_answer, true, why);
@@ -285,11 +293,13 @@ void policy_ask_tool(const struct policy *policy, const char *name, struct arena
 	for (size_t i = 0; i < policy->tool_count; i++) {
 		if (strcmp(policy->tools[i].name, name) == 0) {
 			answer(ret_answer, true,
-				arena_printf(arena, "tools (%s)", explain_origin(&policy->tools[i].at, arena)));
+				arena_printf(arena, "tools (%s)",
+					explain_origin(&policy->tools[i].at, arena)));
 			return;
 		}
 	}
-	answer(ret_answer, false, policy->tool_count ? "tools: not listed" : "tools: none are granted");
+	answer(ret_answer, false,
+		policy->tool_count ? "tools: not listed" : "tools: none are granted");
 }
 
 int filter_ask_syscall(const struct filter *filter, const struct policy *policy, const char *name,

@@ -14,7 +14,8 @@ struct policy;
 struct origin;
 
 struct words {
-	struct buf *out;    /* borrowed; when it is full the rest is left out and `out->full` says so */
+	struct buf
+		*out; /* borrowed; when it is full the rest is left out and `out->full` says so */
 	struct arena arena; /* scratch, freed by the renderer */
 	size_t column;      /* inside a list: where the line stands */
 	size_t listed;

@@ -61,7 +61,7 @@ static bool has_sys_admin(void)
 {
 	char value[32];
 	return own_status("\nCapEff:", value, sizeof value) &&
-		strtoull(value, NULL, 16) >> CAP_SYS_ADMIN & 1;
+	       strtoull(value, NULL, 16) >> CAP_SYS_ADMIN & 1;
 }
 
 /* The first user namespace maps all ids to themselves. */
@@ -70,8 +70,8 @@ static bool ids_are_first(void)
 	char text[64];
 	unsigned long first = 1, outer = 1, count = 0;
 	return read_text("/proc/self/uid_map", text, sizeof text) &&
-		sscanf(text, "%lu %lu %lu", &first, &outer, &count) == 3 && first == 0 && outer == 0 &&
-		count == UINT32_MAX;
+	       sscanf(text, "%lu %lu %lu", &first, &outer, &count) == 3 && first == 0 &&
+	       outer == 0 && count == UINT32_MAX;
 }
 
 /*
@@ -116,7 +116,9 @@ static int id_unmapped(void)
 static bool in_container(void)
 {
 	static const char *const marks[] = {
-		"/.dockerenv", "/run/.containerenv", "/run/systemd/container",
+		"/.dockerenv",
+		"/run/.containerenv",
+		"/run/systemd/container",
 	};
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (access(marks[i], F_OK) == 0)
@@ -128,7 +130,8 @@ void host_userns_facts(struct userns_facts *ret_facts)
 {
 	struct userns_facts facts = {
 		.privileged = has_sys_admin() && ids_are_first(),
-		.compiled_in = access("/proc/self/ns/user", F_OK) == 0 || access("/proc/self", F_OK) != 0,
+		.compiled_in =
+			access("/proc/self/ns/user", F_OK) == 0 || access("/proc/self", F_OK) != 0,
 		.chrooted = in_chroot(),
 		.container = in_container(),
 		.no_id = id_unmapped(),
@@ -181,10 +184,12 @@ const char *host_userns_cause_name(enum userns_cause cause)
 
 void host_apparmor_profile(const struct userns_facts *facts, char *out, size_t size)
 {
-	/* The pattern covers both usual places; a path with other letters could break the profile. */
+	/* The pattern covers both usual places; a path with other letters could break the profile.
+	 */
 	const char *exe = facts->exe;
-	bool plain = *exe == '/' && strspn(exe, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"0123456789/._+-") == strlen(exe);
+	bool plain =
+		*exe == '/' && strspn(exe, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					   "0123456789/._+-") == strlen(exe);
 	if (!plain || strcmp(exe, "/usr/bin/agentbox") == 0 ||
 		strcmp(exe, "/usr/local/bin/agentbox") == 0)
 		exe = "/usr/{local/,}bin/agentbox";
@@ -200,21 +205,27 @@ static void judge_apparmor(const struct userns_facts *facts, char *out, size_t s
 		"away. %s " HOST_APPARMOR_PROFILE " with `%s`, then "
 		"`apparmor_parser -r " HOST_APPARMOR_PROFILE "` as root",
 		facts->apparmor_profile ? "Check that the profile is loaded and names this program:"
-					: "Install the profile", profile);
+					: "Install the profile",
+		profile);
 }
 
 static void judge_seccomp(const struct userns_facts *facts, char *out, size_t size)
 {
 	if (facts->container)
 		snprintf(out, size,
-			"this container's seccomp filter (Docker's default profile does) refuses it. Start "
-			"the container with --security-opt seccomp=FILE, a profile that lets clone, unshare, "
-			"mount, umount2, pivot_root and the mount API through (or seccomp=unconfined), and "
+			"this container's seccomp filter (Docker's default profile does) refuses "
+			"it. Start "
+			"the container with --security-opt seccomp=FILE, a profile that lets "
+			"clone, unshare, "
+			"mount, umount2, pivot_root and the mount API through (or "
+			"seccomp=unconfined), and "
 			"with --security-opt systempaths=unconfined for a new /proc");
 	else
 		snprintf(out, size,
-			"a seccomp filter that agentbox was started under refuses it. Start agentbox outside "
-			"that sandbox, or let it pass clone, unshare, mount, umount2, pivot_root and the "
+			"a seccomp filter that agentbox was started under refuses it. Start "
+			"agentbox outside "
+			"that sandbox, or let it pass clone, unshare, mount, umount2, pivot_root "
+			"and the "
 			"mount API");
 }
 
@@ -222,26 +233,34 @@ void host_userns_judge(const struct userns_facts *facts, char *out, size_t size)
 {
 	switch (host_userns_cause(facts)) {
 	case USERNS_NOT_COMPILED:
-		snprintf(out, size, "this kernel was built without user namespaces (CONFIG_USER_NS): "
+		snprintf(out, size,
+			"this kernel was built without user namespaces (CONFIG_USER_NS): "
 			"use a distribution's kernel");
 		break;
 	case USERNS_MAX_ZERO:
-		snprintf(out, size, "sysctl user.max_user_namespaces is 0. As root: `sysctl -w "
-			"user.max_user_namespaces=15000`, and the same line in /etc/sysctl.d/ to keep it");
+		snprintf(out, size,
+			"sysctl user.max_user_namespaces is 0. As root: `sysctl -w "
+			"user.max_user_namespaces=15000`, and the same line in /etc/sysctl.d/ to "
+			"keep it");
 		break;
 	case USERNS_CLONE_SYSCTL:
-		snprintf(out, size, "sysctl kernel.unprivileged_userns_clone is 0. As root: `sysctl -w "
-			"kernel.unprivileged_userns_clone=1`, and the same line in /etc/sysctl.d/ to keep it");
+		snprintf(out, size,
+			"sysctl kernel.unprivileged_userns_clone is 0. As root: `sysctl -w "
+			"kernel.unprivileged_userns_clone=1`, and the same line in /etc/sysctl.d/ "
+			"to keep it");
 		break;
 	case USERNS_APPARMOR:
 		judge_apparmor(facts, out, size);
 		break;
 	case USERNS_CHROOT:
-		snprintf(out, size, "agentbox runs in a chroot, where the kernel makes no user namespace. "
-			"Enter that system with systemd-nspawn, or with pivot_root in place of chroot");
+		snprintf(out, size,
+			"agentbox runs in a chroot, where the kernel makes no user namespace. "
+			"Enter that system with systemd-nspawn, or with pivot_root in place of "
+			"chroot");
 		break;
 	case USERNS_NO_ID:
-		snprintf(out, size, "the caller's user or group id is not mapped in the user namespace that "
+		snprintf(out, size,
+			"the caller's user or group id is not mapped in the user namespace that "
 			"agentbox runs in. Start it as an id that /proc/self/uid_map lists");
 		break;
 	case USERNS_SECCOMP:
@@ -249,12 +268,17 @@ void host_userns_judge(const struct userns_facts *facts, char *out, size_t size)
 		break;
 	case USERNS_UNKNOWN:
 		if (facts->container)
-			snprintf(out, size, "no setting explains it; the container engine's security module "
-				"may. Try --security-opt apparmor=unconfined (or label=disable with SELinux)");
+			snprintf(out, size,
+				"no setting explains it; the container engine's security module "
+				"may. Try --security-opt apparmor=unconfined (or label=disable "
+				"with SELinux). In a "
+				"chroot the kernel makes none");
 		else
-			snprintf(out, size, "no setting explains it: a security module (SELinux, AppArmor; see "
-				"the kernel's log) or the limit of nested or counted namespaces may (sysctl "
-				"user.max_user_namespaces)");
+			snprintf(out, size,
+				"no setting explains it: a security module (SELinux, AppArmor; see "
+				"the kernel's log), a chroot, or the limit of nested or counted "
+				"namespaces may "
+				"(sysctl user.max_user_namespaces)");
 		break;
 	}
 }

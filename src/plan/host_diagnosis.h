@@ -10,17 +10,17 @@
 #include <stddef.h>
 
 struct userns_facts {
-	bool privileged;     /* CAP_SYS_ADMIN in the first user namespace: the sysctls do not bind it */
-	bool compiled_in;    /* /proc/self/ns/user exists */
-	bool chrooted;       /* the root directory is not the mount namespace's */
-	bool container;      /* marks of a container engine were found */
-	int no_id;           /* 1: the caller's id has no name in its own user namespace */
-	long max_namespaces; /* user.max_user_namespaces; -1: unknown */
-	long clone_allowed;  /* kernel.unprivileged_userns_clone (Debian); -1: there is none */
+	bool privileged; /* CAP_SYS_ADMIN in the first user namespace: the sysctls do not bind it */
+	bool compiled_in;        /* /proc/self/ns/user exists */
+	bool chrooted;           /* the root directory is not the mount namespace's */
+	bool container;          /* marks of a container engine were found */
+	int no_id;               /* 1: the caller's id has no name in its own user namespace */
+	long max_namespaces;     /* user.max_user_namespaces; -1: unknown */
+	long clone_allowed;      /* kernel.unprivileged_userns_clone (Debian); -1: there is none */
 	long apparmor_restricts; /* kernel.apparmor_restrict_unprivileged_userns (Ubuntu); -1 */
 	bool apparmor_profile;   /* /etc/apparmor.d/agentbox is there */
-	int seccomp;         /* mode of the caller's own filter: 0 none, 2 filter; -1 unknown */
-	char exe[192];       /* the running program, for the profile; "": unknown */
+	int seccomp;             /* mode of the caller's own filter: 0 none, 2 filter; -1 unknown */
+	char exe[192];           /* the running program, for the profile; "": unknown */
 };
 
 enum userns_cause {

@@ -145,7 +145,7 @@ static void make_skeleton(struct builder *builder)
 	make_dir(builder, "tmp", 01777);
 	if (!build_shown_by(builder, "var")) {
 		make_dir(builder, "var", 0755);
-		make_dir(builder, "var/tmp", 01777);
+		link_to(builder, "var/tmp", "/tmp", "made");
 		link_to(builder, "var/run", "/run", "made");
 		link_to(builder, "var/lock", "/run/lock", "made");
 	}
@@ -199,8 +199,6 @@ static void show_private(struct builder *builder, const char *home)
 	build_op(builder, OP_PROC, "proc", "private");
 	window(builder, "tmp", "private");
 	window(builder, "dev/shm", "private");
-	if (!build_shown_by(builder, "var"))
-		window(builder, "var/tmp", "private");
 	if (home)
 		window(builder, home, build_why(builder, "filesystem.home", &builder->policy->fs.home_at));
 }

@@ -10,9 +10,7 @@ const size_t places_top_count = sizeof places_top / sizeof *places_top;
 
 const char *const places_etc[] = {
 	"alternatives",
-	"bash.bashrc",
 	"crypto-policies",
-	"debian_version",
 	"fonts",
 	"gitconfig",
 	"java-11-openjdk",
@@ -23,11 +21,8 @@ const char *const places_etc[] = {
 	"ld.so.conf",
 	"ld.so.conf.d",
 	"localtime",
-	"mime.types",
 	"os-release",
-	"perl",
 	"pki",
-	"profile",
 	"protocols",
 	"services",
 	"ssl",

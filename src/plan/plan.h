@@ -103,8 +103,8 @@ struct plan {
 	const struct plan_op *ops;
 	size_t op_count;
 	/*
-	 * The box's root is one new tmpfs; /tmp, /dev/shm, /run, /var/tmp and home are writable windows
-	 * on its directories, so one size holds for all of them together.
+	 * The box's root is one new tmpfs; /tmp, /dev/shm and home are writable windows on its
+	 * directories, so one size holds for all of them together.
 	 */
 	const struct plan_option {
 		const char *key, *value;

@@ -82,7 +82,8 @@ int build_absolute(struct build *b, struct node *node)
 	const char *path = path_absolute(&b->policy->arena, node->text, b->env->home,
 		node->source ? node->source->dir : NULL, &why);
 	if (!path)
-		return node_error(node, false, b->err, "'%s': %s", text_shown(node->text, shown), why);
+		return node_error(
+			node, false, b->err, "'%s': %s", text_shown(node->text, shown), why);
 	node->text = path;
 	return 0;
 }
@@ -91,20 +92,23 @@ void build_env(struct build *b, struct node *map, struct policy_env_set **ret, s
 {
 	if (!map || !map->count)
 		return;
-	struct policy_env_set *vars = ARENA_ARRAY(&b->policy->arena, map->count, struct policy_env_set);
+	struct policy_env_set *vars =
+		ARENA_ARRAY(&b->policy->arena, map->count, struct policy_env_set);
 	size_t n = 0;
 	for (const struct node *node = map->first; node; node = node->next)
 		vars[n++] = (struct policy_env_set){
-			.name = node->key, .value = node->text, .at = node_origin(node) };
+			.name = node->key, .value = node->text, .at = node_origin(node)
+		};
 	*ret = vars;
 	*ret_count = n;
 }
 
-static int refuse_dangerous(struct build *b, const struct node *node, const char *path,
-	const char *why)
+static int refuse_dangerous(
+	struct build *b, const struct node *node, const char *path, const char *why)
 {
 	char shown[SHOWN_MAX];
-	node_error(node, false, b->err, "granting '%s' is dangerous: %s", text_shown(path, shown), why);
+	node_error(node, false, b->err, "granting '%s' is dangerous: %s", text_shown(path, shown),
+		why);
 	if (b->err)
 		b->err->code = ERR_dangerous_grant;
 	return -1;
@@ -156,12 +160,15 @@ static int build_patterns(struct build *b, struct node *fs, enum key_id id,
 	size_t n = 0;
 	for (struct node *node = list->first; node; node = node->next, n++) {
 		const char *why = NULL;
-		const char *clean = pattern_clean(&b->policy->arena, node->text, b->env->home, &why);
+		const char *clean =
+			pattern_clean(&b->policy->arena, node->text, b->env->home, &why);
 		if (!clean)
-			return node_error(node, false, b->err, "'%s': %s", text_shown(node->text, shown), why);
+			return node_error(node, false, b->err, "'%s': %s",
+				text_shown(node->text, shown), why);
 		node->text = clean;
 		patterns[n] = (struct policy_pattern){
-			.pattern = clean, .literal = pattern_literal(clean), .at = node_origin(node) };
+			.pattern = clean, .literal = pattern_literal(clean), .at = node_origin(node)
+		};
 	}
 	*ret = patterns;
 	*ret_count = n;
@@ -196,7 +203,8 @@ static int build_filesystem(struct build *b, struct node *root)
 		if (why)
 			return refuse_dangerous(b, dir, dir->text, why);
 	}
-	p->fs.workspace = (enum policy_workspace)build_word(b, fs, K_fs_workspace, &p->fs.workspace_at);
+	p->fs.workspace =
+		(enum policy_workspace)build_word(b, fs, K_fs_workspace, &p->fs.workspace_at);
 	p->fs.home = (enum policy_home)build_word(b, fs, K_fs_home, &p->fs.home_at);
 	if (build_grants(b, fs, K_fs_read, &p->fs.read, &p->fs.read_count) < 0 ||
 		build_grants(b, fs, K_fs_write, &p->fs.write, &p->fs.write_count) < 0 ||
@@ -252,8 +260,8 @@ static void build_limits(struct build *b, struct node *root)
 	build_number(b, limits, K_limits_output, &l->output);
 	build_number(b, limits, K_limits_open_files, &l->open_files);
 	build_number(b, limits, K_limits_file_size, &l->file_size);
-	l->output_action = (enum policy_output_action)build_word(b, limits, K_limits_output_action,
-		&l->output_action_at);
+	l->output_action = (enum policy_output_action)build_word(
+		b, limits, K_limits_output_action, &l->output_action_at);
 }
 
 static int build_syscalls(struct build *b, struct node *root)
@@ -261,8 +269,8 @@ static int build_syscalls(struct build *b, struct node *root)
 	struct policy *p = b->policy;
 	struct node *sys = section(b, root, K_syscalls);
 	p->profile = (enum policy_profile)build_word(b, sys, K_sys_profile, &p->profile_at);
-	p->on_violation = (enum policy_on_violation)build_word(b, sys, K_sys_on_violation,
-		&p->on_violation_at);
+	p->on_violation = (enum policy_on_violation)build_word(
+		b, sys, K_sys_on_violation, &p->on_violation_at);
 	build_words(b, sys, K_sys_allow, &p->sys_allow, &p->sys_allow_count);
 	build_words(b, sys, K_sys_deny, &p->sys_deny, &p->sys_deny_count);
 	p->nesting = build_word(b, root, K_nesting, &p->nesting_at) == 1;
@@ -270,8 +278,9 @@ static int build_syscalls(struct build *b, struct node *root)
 	for (const struct node *a = allow ? allow->first : NULL; a; a = a->next)
 		for (const struct node *d = deny ? deny->first : NULL; d; d = d->next)
 			if (strcmp(a->text, d->text) == 0)
-				return node_error(a, false, b->err, "'%s' is also in syscalls.deny (%s:%d)",
-					a->text, d->source->file, d->line);
+				return node_error(a, false, b->err,
+					"'%s' is also in syscalls.deny (%s:%d)", a->text,
+					d->source->file, d->line);
 	return 0;
 }
 

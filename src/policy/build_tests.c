@@ -31,7 +31,8 @@ int build_code(struct build *b, struct node *root)
 		struct node *suffix = node_get(node, "suffix");
 		c->suffix = suffix ? suffix->text : "";
 		if (c->suffix[0] && (c->suffix[0] != '.' || strchr(c->suffix, '/')))
-			return node_error(suffix, false, b->err, "a suffix begins with a dot and has no slash");
+			return node_error(suffix, false, b->err,
+				"a suffix begins with a dot and has no slash");
 	}
 	return 0;
 }
@@ -52,7 +53,8 @@ static int build_expect(struct build *b, struct node *node, bool question, struc
 	if (question) {
 		if (expect->kind != NODE_SCALAR)
 			return node_error(expect, false, b->err,
-				"a path, host, tool or system call is expected to be allowed or denied");
+				"a path, host, tool or system call is expected to be allowed or "
+				"denied");
 		t->allowed = strcmp(expect->text, "allowed") == 0;
 		return 0;
 	}
@@ -85,7 +87,8 @@ static int check_host(struct build *b, const struct node *host)
 {
 	struct host_entry entry;
 	host_parse(host->text, &entry);
-	if (!entry.wildcard && (!entry.address || entry.prefix == (strchr(entry.host, ':') ? 128 : 32)))
+	if (!entry.wildcard &&
+		(!entry.address || entry.prefix == (strchr(entry.host, ':') ? 128 : 32)))
 		return 0;
 	return node_error(host, false, b->err, "a test asks for one host, without star and prefix");
 }
@@ -100,7 +103,8 @@ static int build_test(struct build *b, struct node *node, struct policy_test *t)
 		found += node_get(node, kinds[i]) != NULL;
 	if (found != 1)
 		return node_error(node, false, b->err,
-			"a test has exactly one of run, lang with code, path, host, tool and syscall");
+			"a test has exactly one of run, lang with code, path, host, tool and "
+			"syscall");
 	t->at = node_origin(node);
 	t->lang = build_text(b, node, K_tests_lang);
 	t->code = build_text(b, node, K_tests_code);

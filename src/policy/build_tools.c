@@ -16,8 +16,8 @@ int build_secrets(struct build *b, struct node *root)
 	for (struct node *node = secrets->first; node; node = node->next) {
 		struct node *env = node_get(node, "env"), *file = node_get(node, "file");
 		if (!env == !file)
-			return node_error(node, true, b->err, "secret '%s' comes from one of env and file",
-				node->key);
+			return node_error(node, true, b->err,
+				"secret '%s' comes from one of env and file", node->key);
 		if (file && build_absolute(b, file) < 0)
 			return -1;
 		p->secrets[p->secret_count++] = (struct policy_secret){
@@ -31,8 +31,8 @@ int build_secrets(struct build *b, struct node *root)
 }
 
 /* Each {NAME} in a word of the command must be an argument; marks the ones that are used. */
-static int check_placeholders(struct build *b, const struct node *word, const struct policy_tool *tool,
-	bool *used)
+static int check_placeholders(
+	struct build *b, const struct node *word, const struct policy_tool *tool, bool *used)
 {
 	char name[65];
 	for (const char *p = strchr(word->text, '{'); p; p = strchr(p, '{')) {
@@ -47,8 +47,8 @@ static int check_placeholders(struct build *b, const struct node *word, const st
 		while (i < tool->arg_count && strcmp(tool->args[i].name, name) != 0)
 			i++;
 		if (i == tool->arg_count)
-			return node_error(word, false, b->err, "'{%s}' is not in the args of tool '%s'", name,
-				tool->name);
+			return node_error(word, false, b->err,
+				"'{%s}' is not in the args of tool '%s'", name, tool->name);
 		used[i] = true;
 	}
 	return 0;
@@ -61,8 +61,8 @@ static int build_command(struct build *b, struct node *node, struct policy_tool 
 		return -1;
 	build_words(b, node, K_tools_command, &tool->command, &tool->command_count);
 	if (command->first->text[0] != '/')
-		return node_error(command->first, false, b->err,
-			"the program of a tool is an absolute path");
+		return node_error(
+			command->first, false, b->err, "the program of a tool is an absolute path");
 	if (strchr(command->first->text, '{'))
 		return node_error(command->first, false, b->err,
 			"the program of a tool is fixed; arguments stand behind it");
@@ -73,8 +73,9 @@ static int build_command(struct build *b, struct node *node, struct policy_tool 
 	const struct node *arg = tool->arg_count ? node_get(node, "args")->first : NULL;
 	for (size_t i = 0; arg; arg = arg->next, i++)
 		if (!used[i])
-			return node_error(arg, true, b->err, "no word of the command of tool '%s' holds {%s}",
-				tool->name, arg->key);
+			return node_error(arg, true, b->err,
+				"no word of the command of tool '%s' holds {%s}", tool->name,
+				arg->key);
 	return 0;
 }
 

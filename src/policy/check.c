@@ -13,7 +13,9 @@
 
 static const char *kind_text(const struct node *node)
 {
-	return node->kind == NODE_MAP ? "a map" : node->kind == NODE_LIST ? "a list" : "a single value";
+	return node->kind == NODE_MAP    ? "a map"
+	       : node->kind == NODE_LIST ? "a list"
+					 : "a single value";
 }
 
 /* What an element or key is called in a message: the element of a list by its list. */
@@ -29,13 +31,15 @@ static const char *called(const struct key *key, char text[SHOWN_MAX])
 	return text;
 }
 
-static int wrong_kind(const struct key *key, const struct node *node, const char *wanted,
-	struct err *err)
+static int wrong_kind(
+	const struct key *key, const struct node *node, const char *wanted, struct err *err)
 {
 	char name[SHOWN_MAX], shown[SHOWN_MAX];
-	node_error(node, false, err, "'%s' takes %s, not %s", called(key, name), wanted, kind_text(node));
+	node_error(node, false, err, "'%s' takes %s, not %s", called(key, name), wanted,
+		kind_text(node));
 	if (key->type == KEY_LIST && node->kind == NODE_SCALAR)
-		err_hint_set(err, "write a list: %s: [%s]", key_name(key), text_shown(node->text, shown));
+		err_hint_set(err, "write a list: %s: [%s]", key_name(key),
+			text_shown(node->text, shown));
 	return -1;
 }
 
@@ -45,8 +49,8 @@ static bool is_null(const struct key *key, const struct node *node)
 	if (node->kind != NODE_SCALAR || !node->plain)
 		return false;
 	if (strcmp(node->text, "~") == 0)
-		return key->type != KEY_PATH && key->type != KEY_PATH_OR_MAP && key->type != KEY_PATTERN &&
-			key->type != KEY_WORD_OR_PATH;
+		return key->type != KEY_PATH && key->type != KEY_PATH_OR_MAP &&
+		       key->type != KEY_PATTERN && key->type != KEY_WORD_OR_PATH;
 	return !node->text[0] || strcmp(node->text, "null") == 0;
 }
 
@@ -55,7 +59,8 @@ static int check_number(const struct key *key, const struct node *node, struct e
 	static const char *const forms[] = {
 		[KEY_INT] = "a whole number, such as 256",
 		[KEY_DURATION] = "a number with us, ms, s, m or h, such as 1.5s",
-		[KEY_SIZE] = "a number with B, KiB, MiB, GiB, TiB, KB, MB, GB or TB, such as 512MiB",
+		[KEY_SIZE] =
+			"a number with B, KiB, MiB, GiB, TiB, KB, MB, GB or TB, such as 512MiB",
 		[KEY_CPUS] = "a number with at most three decimals, such as 1.5",
 	};
 	char name[SHOWN_MAX], shown[SHOWN_MAX], lo[VALUE_TEXT_MAX], hi[VALUE_TEXT_MAX];
@@ -68,8 +73,8 @@ static int check_number(const struct key *key, const struct node *node, struct e
 	}
 	int r = value_number(key->type, node->text, &value);
 	if (r == -EINVAL) {
-		node_error(node, false, err, "'%s' is not a value of '%s': it takes %s", shown, name,
-			forms[key->type]);
+		node_error(node, false, err, "'%s' is not a value of '%s': it takes %s", shown,
+			name, forms[key->type]);
 		uint64_t bare;
 		if (key->type == KEY_DURATION && value_int(node->text, &bare) == 0)
 			err_hint_set(err, "add the unit: %ss", shown);
@@ -81,10 +86,10 @@ static int check_number(const struct key *key, const struct node *node, struct e
 		value_text(key->type, key->lo, lo);
 		value_text(key->type, key->hi, hi);
 		if (key->lo == key->hi)
-			return node_error(node, false, err, "%s %s is not known; this agentbox knows %s", name,
-				shown, lo);
-		return node_error(node, false, err, "%s is out of range for '%s': from %s to %s", shown,
-			name, lo, hi);
+			return node_error(node, false, err,
+				"%s %s is not known; this agentbox knows %s", name, shown, lo);
+		return node_error(node, false, err, "%s is out of range for '%s': from %s to %s",
+			shown, name, lo, hi);
 	}
 	return 0;
 }
@@ -109,9 +114,10 @@ static int check_word(const struct key *key, const struct node *node, struct err
 		return 0;
 	size_t len = 0;
 	const char *near = key_nearest_word(key, node->text, &len);
-	node_error(node, false, err, "'%s' is not a value of '%s': it takes one of %s%s%.*s%s",
+	node_error(node, false, err, "'%s' is not a value of '%s': it takes one of %s%s%s%.*s%s",
 		text_shown(node->text, shown), called(key, name), key->words,
-		near ? "; did you mean '" : "", (int)len, near ? near : "", near ? "'?" : "");
+		key->type == KEY_WORD_OR_MAP ? ", or a map" : "", near ? "; did you mean '" : "",
+		(int)len, near ? near : "", near ? "'?" : "");
 	return -1;
 }
 
@@ -120,7 +126,8 @@ static int check_text(const struct key *key, const struct node *node, struct err
 	char name[SHOWN_MAX];
 	size_t len = strlen(node->text);
 	if (key->type == KEY_STRING && strpbrk(node->text, "\n\t"))
-		return node_error(node, false, err, "'%s' is one line without tabs", called(key, name));
+		return node_error(
+			node, false, err, "'%s' is one line without tabs", called(key, name));
 	if (len < key->lo)
 		return node_error(node, false, err, "'%s' is empty", called(key, name));
 	if (len > key->hi)
@@ -133,9 +140,11 @@ static int check_name(const struct key *key, const struct node *node, struct err
 {
 	char shown[SHOWN_MAX];
 	if (key->type == KEY_SYSCALL)
-		return value_is_syscall(node->text) ? 0 :
-			node_error(node, false, err, "'%s' is not the name of a system call",
-				text_shown(node->text, shown));
+		return value_is_syscall(node->text)
+			       ? 0
+			       : node_error(node, false, err,
+					 "'%s' is not the name of a system call",
+					 text_shown(node->text, shown));
 	bool star = key == key_row(K_env_pass_) && strcmp(node->text, "LC_*") == 0;
 	if (star || value_is_variable(node->text))
 		return 0;
@@ -210,8 +219,9 @@ static int unknown_key(const struct key *map, const struct node *child, struct e
 {
 	char shown[SHOWN_MAX], suggestion[256];
 	key_suggest(map, child->key, suggestion, sizeof suggestion);
-	return node_error(child, true, err, "unknown key '%s'%s%s%s%s", text_shown(child->key, shown),
-		map ? " in '" : "", map ? map->path : "", map ? "'" : "", suggestion);
+	return node_error(child, true, err, "unknown key '%s'%s%s%s%s",
+		text_shown(child->key, shown), map ? " in '" : "", map ? map->path : "",
+		map ? "'" : "", suggestion);
 }
 
 /* The members of a map; `map` NULL: the document. */
@@ -247,7 +257,8 @@ static int check_elements(const struct key *list, struct node *node, struct err 
 		return node_error(node, false, err, "'%s' is empty", called(list, name));
 	for (struct node *child = node->first; child; child = child->next) {
 		if (is_null(key, child))
-			return node_error(child, false, err, "an empty element in '%s'", called(list, name));
+			return node_error(
+				child, false, err, "an empty element in '%s'", called(list, name));
 		if (check_value(key, child, err) < 0)
 			return -1;
 	}
@@ -259,11 +270,11 @@ int check_value(const struct key *key, struct node *node, struct err *err)
 	switch (key->type) {
 	case KEY_MAP:
 	case KEY_NAMES:
-		return node->kind == NODE_MAP ? check_members(key, node, err) :
-			wrong_kind(key, node, "a map", err);
+		return node->kind == NODE_MAP ? check_members(key, node, err)
+					      : wrong_kind(key, node, "a map", err);
 	case KEY_LIST:
-		return node->kind == NODE_LIST ? check_elements(key, node, err) :
-			wrong_kind(key, node, "a list", err);
+		return node->kind == NODE_LIST ? check_elements(key, node, err)
+					       : wrong_kind(key, node, "a list", err);
 	case KEY_PATH_OR_MAP:
 	case KEY_WORD_OR_MAP:
 		if (node->kind == NODE_MAP)

@@ -9,8 +9,9 @@
 #include <string.h>
 
 struct place {
-	const char *path; /* "*" stands for a component or a part of it; "~/" for the caller's home */
-	bool below;       /* everything below it, too */
+	const char
+		*path; /* "*" stands for a component or a part of it; "~/" for the caller's home */
+	bool below;    /* everything below it, too */
 	const char *why;
 };
 

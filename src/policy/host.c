@@ -59,18 +59,20 @@ static const char *parse_address(int family, const char *text, size_t len, struc
 	memcpy(copy, text, alen);
 	copy[alen] = 0;
 	if (inet_pton(family, copy, bytes) != 1)
-		return family == AF_INET ? "not an IPv4 address: four numbers from 0 to 255, or /PREFIX behind them" :
-			"not an IPv6 address; a zone (%) is not part of it";
+		return family == AF_INET ? "not an IPv4 address: four numbers from 0 to 255, or "
+					   "/PREFIX behind them"
+					 : "not an IPv6 address; a zone (%) is not part of it";
 	long prefix = width;
 	if (slash) {
 		prefix = number(slash + 1, len - alen - 1, width);
 		if (prefix < 0)
-			return family == AF_INET ? "the prefix is a number from 0 to 32" :
-				"the prefix is a number from 0 to 128";
+			return family == AF_INET ? "the prefix is a number from 0 to 32"
+						 : "the prefix is a number from 0 to 128";
 	}
 	for (int bit = (int)prefix; bit < width; bit++)
 		if (bytes[bit / 8] & (0x80 >> (bit % 8)))
-			return "the address has bits behind its prefix; write the network's first address";
+			return "the address has bits behind its prefix; write the network's first "
+			       "address";
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 	if (family == AF_INET6 && prefix >= 96 && memcmp(bytes, mapped, sizeof mapped) == 0)
 		return "an IPv4 address in IPv6 form; write the IPv4 address";
@@ -92,8 +94,9 @@ static const char *parse_label(const char *label, size_t len)
 		if ((unsigned char)label[i] >= 0x80)
 			return "not ASCII: write the name's ASCII form, which begins with xn--";
 		if (!digit(label[i]) && label[i] != '-' && !(label[i] >= 'a' && label[i] <= 'z'))
-			return label[i] == '*' ? "a star stands only for whole parts in front, as *.NAME" :
-				"a name is made of letters, digits, - and dots";
+			return label[i] == '*'
+				       ? "a star stands only for whole parts in front, as *.NAME"
+				       : "a name is made of letters, digits, - and dots";
 	}
 	return NULL;
 }
@@ -121,7 +124,8 @@ static const char *parse_name(const char *text, size_t len, struct host_entry *r
 		label += n + 1;
 	}
 	/* 127.1, 0x7f.1 and 2130706433 are addresses to many programs. */
-	if (digit(label[0]) && (label[strspn(label, "0123456789")] == 0 || strncmp(label, "0x", 2) == 0))
+	if (digit(label[0]) &&
+		(label[strspn(label, "0123456789")] == 0 || strncmp(label, "0x", 2) == 0))
 		return "neither a name nor an IPv4 address of four numbers";
 	ret->host_loopback = strcmp(ret->host, "host.internal") == 0;
 	return NULL;
@@ -145,7 +149,8 @@ const char *host_parse(const char *text, struct host_entry *ret)
 	}
 	end = strchr(text, ':');
 	if (end && strchr(end + 1, ':'))
-		return "an IPv6 address stands in brackets: [ADDRESS]:PORT or [ADDRESS/PREFIX]:PORT";
+		return "an IPv6 address stands in brackets: [ADDRESS]:PORT or "
+		       "[ADDRESS/PREFIX]:PORT";
 	if (!end)
 		end = text + strlen(text);
 	size_t len = (size_t)(end - text);
@@ -154,7 +159,7 @@ const char *host_parse(const char *text, struct host_entry *ret)
 	if (text[strspn(text, "0123456789./")] == 0 || text + strspn(text, "0123456789./") == end)
 		why = parse_address(AF_INET, text, len, ret);
 	else
-		why = memchr(text, '/', len) ? "a host, not a URL: NAME or NAME:PORT" :
-			parse_name(text, len, ret);
+		why = memchr(text, '/', len) ? "a host, not a URL: NAME or NAME:PORT"
+					     : parse_name(text, len, ret);
 	return why ? why : parse_port(end, ret);
 }

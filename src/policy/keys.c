@@ -139,7 +139,8 @@ static int near(const char *a, const char *b, size_t blen)
 	return d <= most ? (int)d : -1;
 }
 
-static const struct key *nearest_child(const struct key *parent, const char *name, int *ret_distance)
+static const struct key *nearest_child(
+	const struct key *parent, const char *name, int *ret_distance)
 {
 	const struct key *best = NULL;
 	for (const struct key *key = key_next(parent, NULL); key; key = key_next(parent, key)) {

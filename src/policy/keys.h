@@ -10,23 +10,23 @@
 #include <stdint.h>
 
 enum key_type {
-	KEY_MAP,          /* a map with known keys */
-	KEY_NAMES,        /* a map from names that the policy chooses; lo: enum key_names */
-	KEY_LIST,         /* lo: least number of elements */
-	KEY_INT,          /* lo..hi */
-	KEY_BOOL,         /* true, false */
-	KEY_DURATION,     /* lo..hi microseconds */
-	KEY_SIZE,         /* lo..hi bytes */
-	KEY_CPUS,         /* lo..hi thousandths */
-	KEY_WORD,         /* one of words */
-	KEY_STRING,       /* one line of lo..hi bytes */
-	KEY_TEXT,         /* lines of lo..hi bytes together */
-	KEY_PATH,         /* absolute, ~/..., or relative to the file it is written in */
-	KEY_PATTERN,      /* of paths */
-	KEY_HOST,         /* with ports */
-	KEY_POLICY,       /* a policy's name or file */
-	KEY_VARIABLE,     /* name of an environment variable */
-	KEY_SYSCALL,      /* name of a system call */
+	KEY_MAP,      /* a map with known keys */
+	KEY_NAMES,    /* a map from names that the policy chooses; lo: enum key_names */
+	KEY_LIST,     /* lo: least number of elements */
+	KEY_INT,      /* lo..hi */
+	KEY_BOOL,     /* true, false */
+	KEY_DURATION, /* lo..hi microseconds */
+	KEY_SIZE,     /* lo..hi bytes */
+	KEY_CPUS,     /* lo..hi thousandths */
+	KEY_WORD,     /* one of words */
+	KEY_STRING,   /* one line of lo..hi bytes */
+	KEY_TEXT,     /* lines of lo..hi bytes together */
+	KEY_PATH,     /* absolute, ~/..., or relative to the file it is written in */
+	KEY_PATTERN,  /* of paths */
+	KEY_HOST,     /* with ports */
+	KEY_POLICY,   /* a policy's name or file */
+	KEY_VARIABLE, /* name of an environment variable */
+	KEY_SYSCALL,  /* name of a system call */
 	KEY_WORD_OR_PATH,
 	KEY_PATH_OR_MAP,
 	KEY_WORD_OR_MAP,

@@ -30,8 +30,8 @@ static int cycle(struct loader *l, const struct source_file *again, const struct
 		i++;
 	for (; i < l->depth; i++)
 		buf_addf(&chain, "%s -> ", l->chain[i]->source.file);
-	return node_error(at, false, l->err, "extends goes round in a circle: %s%s", buf_text(&chain),
-		again->source.file);
+	return node_error(at, false, l->err, "extends goes round in a circle: %s%s",
+		buf_text(&chain), again->source.file);
 }
 
 /* One element of extends. */
@@ -48,7 +48,8 @@ static int extend(struct loader *l, const struct node *at)
 		if (same_file(l->files[i], file))
 			return 0;
 	if (l->depth > POLICY_EXTENDS_MAX)
-		return node_error(at, false, l->err, "extends is more than %d deep", POLICY_EXTENDS_MAX);
+		return node_error(
+			at, false, l->err, "extends is more than %d deep", POLICY_EXTENDS_MAX);
 	if (source_read(l, fd, file) < 0)
 		return -1;
 	return visit(l, file);
@@ -150,7 +151,8 @@ static int finish(struct loader *l, struct policy *p, const struct policy_overri
 }
 
 int policy_load(const char *const *names, size_t count, const struct policy_override *overrides,
-	size_t override_count, const struct policy_env *env, struct policy *ret_policy, struct err *err)
+	size_t override_count, const struct policy_env *env, struct policy *ret_policy,
+	struct err *err)
 {
 	static const char *const default_name[] = { "default" };
 	struct policy p = { 0 };

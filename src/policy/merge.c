@@ -9,12 +9,12 @@
 
 static int too_long(const struct key *key, const struct node *node, struct err *err)
 {
-	return node_error(node, true, err, "'%s' has more than %d elements after merging", key->path,
-		POLICY_LIST_MAX);
+	return node_error(node, true, err, "'%s' has more than %d elements after merging",
+		key->path, POLICY_LIST_MAX);
 }
 
-static int merge_members(const struct key *map, struct node *base, struct node *over,
-	struct err *err);
+static int merge_members(
+	const struct key *map, struct node *base, struct node *over, struct err *err);
 
 /* Put `over` in the place of `base`, keeping the base's neighbours. */
 static void replace(struct node *base, const struct node *over)
@@ -45,8 +45,8 @@ static int merge_one(const struct key *key, struct node *base, struct node *over
 	return 0;
 }
 
-static int merge_members(const struct key *map, struct node *base, struct node *over,
-	struct err *err)
+static int merge_members(
+	const struct key *map, struct node *base, struct node *over, struct err *err)
 {
 	struct node *child = over->first, *next;
 	for (; child; child = next) {
@@ -134,7 +134,8 @@ int merge_override(struct arena *arena, struct node *base, const struct policy_o
 	if (check_value(key, node, err) < 0)
 		return -1;
 	const char *dot = strrchr(key->path, '.');
-	struct node *map = reach(arena, base, source, key->path, dot ? (size_t)(dot - key->path) : 0);
+	struct node *map =
+		reach(arena, base, source, key->path, dot ? (size_t)(dot - key->path) : 0);
 	struct node *same = node_get(map, node->key);
 	if (same)
 		return merge_one(key, same, node, err);

@@ -34,7 +34,8 @@ static const char *component_form(const char *text, size_t len, bool absolute)
 		size_t start = i + 1;
 		if (start < len && (text[start] == '!' || text[start] == '^'))
 			start++;
-		const char *end = start + 1 < len ? memchr(text + start + 1, ']', len - start - 1) : NULL;
+		const char *end =
+			start + 1 < len ? memchr(text + start + 1, ']', len - start - 1) : NULL;
 		if (!end)
 			return "a [ without its ]";
 		i = (size_t)(end - text);
@@ -111,8 +112,8 @@ const char *path_absolute(struct arena *arena, const char *text, const char *hom
 	return out;
 }
 
-const char *pattern_clean(struct arena *arena, const char *text, const char *home,
-	const char **ret_why)
+const char *pattern_clean(
+	struct arena *arena, const char *text, const char *home, const char **ret_why)
 {
 	if (text[0] == '/' || text[0] == '~') {
 		const char *clean = path_absolute(arena, text, home, NULL, ret_why);

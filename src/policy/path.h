@@ -16,8 +16,8 @@ const char *path_absolute(struct arena *arena, const char *text, const char *hom
 	const char **ret_why);
 
 /* The same for patterns: with a leading / or ~ absolute, else without doubled and trailing "/". */
-const char *pattern_clean(struct arena *arena, const char *text, const char *home,
-	const char **ret_why);
+const char *pattern_clean(
+	struct arena *arena, const char *text, const char *home, const char **ret_why);
 
 /* Does the pattern hold no *, ? or [ ? */
 bool pattern_literal(const char *pattern);

@@ -41,13 +41,15 @@ static bool next_member(const struct key *map, const struct node *parent, struct
 /* Would other readers of YAML, too, take this unquoted word for text? */
 static bool plain_word(const char *text)
 {
-	static const char *const taken[] = { "y", "n", "yes", "no", "on", "off", "true", "false", "null" };
+	static const char *const taken[] = { "y", "n", "yes", "no", "on", "off", "true", "false",
+		"null" };
 	for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
 		if (strcasecmp(text, taken[i]) == 0)
 			return false;
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_0123456789.+-";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_0123456789.+-";
 	return text[0] && strcspn(text, letters) == 0 && !strchr("0123456789.+-", text[0]) &&
-		strspn(text, letters) == strlen(text);
+	       strspn(text, letters) == strlen(text);
 }
 
 static void put_quoted(struct buf *out, const char *text)
@@ -142,7 +144,7 @@ static void put_members(struct buf *out, const struct key *map, const struct nod
 		put_word(out, m.node->key);
 		buf_adds(out, ":");
 		bool block = m.node->kind == NODE_MAP ||
-			(m.node->kind == NODE_LIST && m.key->merge == KEY_APPEND);
+			     (m.node->kind == NODE_LIST && m.key->merge == KEY_APPEND);
 		if (!block || !m.node->count) {
 			buf_adds(out, " ");
 			put_flow(out, m.key, m.node);
@@ -169,8 +171,8 @@ int policy_show_yaml(const struct policy *policy, struct buf *out)
 	return out->full || out->len == before ? -1 : 0;
 }
 
-static void json_value(struct json *json, const struct key *key, const char *name,
-	const struct node *node)
+static void json_value(
+	struct json *json, const struct key *key, const char *name, const struct node *node)
 {
 	uint64_t number = 0;
 	if (node->kind == NODE_MAP) {
@@ -205,8 +207,8 @@ static void json_origin(struct json *json, const char *pointer, const struct nod
 }
 
 /* Where each value came from, under its JSON pointer; values taken as a whole have one origin. */
-static void json_origins(struct json *json, const struct key *map, const struct node *node,
-	const char *pointer)
+static void json_origins(
+	struct json *json, const struct key *map, const struct node *node, const char *pointer)
 {
 	char own[POINTER_MAX];
 	for (struct member m = { 0 }; next_member(map, node, &m);) {

@@ -44,7 +44,7 @@ static bool is_file_name(const char *name)
 {
 	size_t len = strlen(name);
 	return strchr(name, '/') || (len >= 5 && strcmp(name + len - 5, ".yaml") == 0) ||
-		(len >= 4 && strcmp(name + len - 4, ".yml") == 0);
+	       (len >= 4 && strcmp(name + len - 4, ".yml") == 0);
 }
 
 /* The place of an error: the element of extends that names the file, if there is one. */
@@ -69,8 +69,8 @@ static int unreadable(struct loader *l, const char *path, const struct node *at,
 	return placed(l, at);
 }
 
-static int open_file(struct loader *l, const char *name, const struct node *at,
-	struct source_file *ret)
+static int open_file(
+	struct loader *l, const char *name, const struct node *at, struct source_file *ret)
 {
 	const char *why = NULL;
 	const char *path = name;
@@ -89,8 +89,8 @@ static int open_file(struct loader *l, const char *name, const struct node *at,
 	return fd;
 }
 
-static int open_name(struct loader *l, const char *name, const struct node *at,
-	struct source_file *ret)
+static int open_name(
+	struct loader *l, const char *name, const struct node *at, struct source_file *ret)
 {
 	const char *dirs[3] = { NULL, l->env->system_dir, l->env->data_dir };
 	char shown[SHOWN_MAX];
@@ -133,13 +133,16 @@ int source_open(struct loader *l, const char *name, const struct node *at, struc
 		return unreadable(l, ret->source.file, at, errno);
 	if (!S_ISREG(st.st_mode)) {
 		err_set(l->err, ERR_policy_unreadable, 0, "the policy %s is %s, not a regular file",
-			ret->source.file, S_ISDIR(st.st_mode) ? "a directory" :
-				S_ISFIFO(st.st_mode) ? "a pipe" : "a device or socket");
+			ret->source.file,
+			S_ISDIR(st.st_mode)    ? "a directory"
+			: S_ISFIFO(st.st_mode) ? "a pipe"
+					       : "a device or socket");
 		return placed(l, at);
 	}
 	if (st.st_size > (off_t)POLICY_FILE_MAX) {
-		err_set(l->err, ERR_policy_invalid, EFBIG, "the policy %s is %lld bytes long; the maximum is %zu",
-			ret->source.file, (long long)st.st_size, POLICY_FILE_MAX);
+		err_set(l->err, ERR_policy_invalid, EFBIG,
+			"the policy %s is %lld bytes long; the maximum is %zu", ret->source.file,
+			(long long)st.st_size, POLICY_FILE_MAX);
 		return err_at(l->err, ret->source.file, 0, 0);
 	}
 	ret->source.dir = source_dir(l, ret->source.file);

@@ -24,7 +24,8 @@ struct loader {
 	const char *cwd;            /* NULL until it is asked for */
 	struct source_file **files; /* in the order in which they are merged */
 	size_t count;
-	struct source_file *chain[POLICY_EXTENDS_MAX + 1]; /* from the named file to the one at hand */
+	struct source_file
+		*chain[POLICY_EXTENDS_MAX + 1]; /* from the named file to the one at hand */
 	int depth;
 };
 

@@ -49,7 +49,7 @@ static int fail_at(struct reader *r, int line, int column, const char *fmt, ...)
 static bool forbidden(uint32_t rune)
 {
 	return (utf8_is_control(rune) && rune != '\n' && rune != '\t') || rune == 0x2028 ||
-		rune == 0x2029;
+	       rune == 0x2029;
 }
 
 /* Every character of the text, comments too, before libyaml sees any of it. */
@@ -130,9 +130,11 @@ static int check_scalar(struct reader *r, const yaml_event_t *event)
 		uint32_t rune = 0;
 		size_t n = utf8_decode(text + i, len - i, &rune);
 		if (n == 0)
-			return FAIL(r, event->start_mark, "a text with an escape that is no character");
+			return FAIL(
+				r, event->start_mark, "a text with an escape that is no character");
 		if (forbidden(rune))
-			return FAIL(r, event->start_mark, "a text with the control character U+%04X", rune);
+			return FAIL(r, event->start_mark,
+				"a text with the control character U+%04X", rune);
 		i += n;
 	}
 	return 0;
@@ -152,8 +154,8 @@ static struct node *new_scalar(struct reader *r, const yaml_event_t *event)
 {
 	struct node *node = new_node(r, NODE_SCALAR, event);
 	node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-	node->text = arena_strndup(r->arena, (const char *)event->data.scalar.value,
-		event->data.scalar.length);
+	node->text = arena_strndup(
+		r->arena, (const char *)event->data.scalar.value, event->data.scalar.length);
 	return node;
 }
 
@@ -165,12 +167,14 @@ static int take_key(struct reader *r, const struct node *map, const yaml_event_t
 	struct node *key = new_scalar(r, event);
 	char shown[SHOWN_MAX];
 	if (key->plain && strcmp(key->text, "<<") == 0)
-		return FAIL(r, event->start_mark, "merge keys (<<) are not part of a policy; use extends");
+		return FAIL(r, event->start_mark,
+			"merge keys (<<) are not part of a policy; use extends");
 	if (!key->text[0] || strpbrk(key->text, "\n\t"))
 		return FAIL(r, event->start_mark, "a key must be a word");
 	const struct node *same = node_get(map, key->text);
 	if (same)
-		return FAIL(r, event->start_mark, "key '%s' stands here for the second time; the first is in line %d",
+		return FAIL(r, event->start_mark,
+			"key '%s' stands here for the second time; the first is in line %d",
 			text_shown(key->text, shown), same->key_line);
 	r->key = key;
 	return 0;
@@ -231,7 +235,8 @@ static int take_node(struct reader *r, const yaml_event_t *event)
 		kind = NODE_MAP;
 	}
 	if (++r->nodes > POLICY_NODES_MAX)
-		return FAIL(r, event->start_mark, "more than %d words, lists and maps", POLICY_NODES_MAX);
+		return FAIL(r, event->start_mark, "more than %d words, lists and maps",
+			POLICY_NODES_MAX);
 	if (check_extras(r, event, anchor, tag) < 0 || check_tab(r, &event->start_mark) < 0)
 		return -1;
 	if (kind == NODE_SCALAR && check_scalar(r, event) < 0)
@@ -239,7 +244,8 @@ static int take_node(struct reader *r, const yaml_event_t *event)
 	const struct node *parent = r->depth ? r->stack[r->depth - 1] : NULL;
 	if (parent && parent->kind == NODE_MAP && !r->key)
 		return take_key(r, parent, event);
-	return take_value(r, kind == NODE_SCALAR ? new_scalar(r, event) : new_node(r, kind, event), event);
+	return take_value(
+		r, kind == NODE_SCALAR ? new_scalar(r, event) : new_node(r, kind, event), event);
 }
 
 static int take_event(struct reader *r, const yaml_event_t *event)
@@ -252,10 +258,12 @@ static int take_event(struct reader *r, const yaml_event_t *event)
 		if (event->data.document_start.version_directive ||
 			event->data.document_start.tag_directives.start !=
 				event->data.document_start.tag_directives.end)
-			return FAIL(r, event->start_mark, "directives (%%) are not part of a policy");
+			return FAIL(
+				r, event->start_mark, "directives (%%) are not part of a policy");
 		return 0;
 	case YAML_ALIAS_EVENT:
-		return FAIL(r, event->start_mark, "aliases (*%s) are not part of a policy; quote a word that begins with *",
+		return FAIL(r, event->start_mark,
+			"aliases (*%s) are not part of a policy; quote a word that begins with *",
 			text_shown((const char *)event->data.alias.anchor, shown));
 	case YAML_SCALAR_EVENT:
 	case YAML_SEQUENCE_START_EVENT:
@@ -278,7 +286,8 @@ static int syntax_error(struct reader *r, const yaml_parser_t *parser)
 	if (parser->error == YAML_MEMORY_ERROR)
 		return err_set(r->err, ERR_no_resources, 0, "out of memory while reading a policy");
 	if (parser->error == YAML_READER_ERROR)
-		return fail_at(r, 1, 1, "not YAML: %s at byte %zu", problem, parser->problem_offset);
+		return fail_at(
+			r, 1, 1, "not YAML: %s at byte %zu", problem, parser->problem_offset);
 	/* Tabs and reserved signs have words of their own. */
 	size_t at = byte_of(r, &mark);
 	char c = at < r->len ? r->text[at] : 0;
@@ -311,12 +320,15 @@ static int read_events(struct reader *r, yaml_parser_t *parser)
 int tree_parse(struct arena *arena, const struct source *source, const char *text, size_t len,
 	struct node **ret_root, struct err *err)
 {
-	struct reader r = { .arena = arena, .source = source, .text = text, .len = len, .err = err };
+	struct reader r = {
+		.arena = arena, .source = source, .text = text, .len = len, .err = err
+	};
 	struct err unheard; /* so that the functions above may look at r.err */
 	if (!err)
 		r.err = &unheard;
 	if (len > POLICY_FILE_MAX)
-		return fail_at(&r, 0, 0, "%zu bytes long; the maximum is %zu", len, POLICY_FILE_MAX);
+		return fail_at(
+			&r, 0, 0, "%zu bytes long; the maximum is %zu", len, POLICY_FILE_MAX);
 	if (check_characters(&r) < 0)
 		return -1;
 

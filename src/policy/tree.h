@@ -38,8 +38,8 @@ struct policy_tree {
 };
 
 /*
- * Read a document. An empty one gives an empty map. *ret_root belongs to the arena, which also keeps
- * copies of all texts; `source` must outlive it. Error: policy_invalid with the place.
+ * Read a document. An empty one gives an empty map. *ret_root belongs to the arena, which also
+ * keeps copies of all texts; `source` must outlive it. Error: policy_invalid with the place.
  */
 int tree_parse(struct arena *arena, const struct source *source, const char *text, size_t len,
 	struct node **ret_root, struct err *err);

@@ -42,7 +42,8 @@ static bool digit(char c)
 }
 
 /* "12.5" -> 125 and 10. No sign, no leading zero but in "0" and "0.5". *ret_end: what follows. */
-static int decimal(const char *text, uint64_t *ret_digits, uint64_t *ret_scale, const char **ret_end)
+static int decimal(
+	const char *text, uint64_t *ret_digits, uint64_t *ret_scale, const char **ret_end)
 {
 	const char *p = text;
 	uint64_t digits = 0, scale = 1;
@@ -165,7 +166,9 @@ int value_number(enum key_type type, const char *text, uint64_t *ret)
 
 void value_text(enum key_type type, uint64_t value, char text[VALUE_TEXT_MAX])
 {
-	const struct unit *unit = type == KEY_DURATION ? durations : type == KEY_SIZE ? sizes : NULL;
+	const struct unit *unit = type == KEY_DURATION ? durations
+				  : type == KEY_SIZE   ? sizes
+						       : NULL;
 	if (type == KEY_CPUS) {
 		int len = snprintf(text, VALUE_TEXT_MAX, "%" PRIu64 ".%03u", value / 1000,
 			(unsigned)(value % 1000));
@@ -176,7 +179,8 @@ void value_text(enum key_type type, uint64_t value, char text[VALUE_TEXT_MAX])
 		return;
 	}
 	if (!unit || value == 0) {
-		snprintf(text, VALUE_TEXT_MAX, "%" PRIu64 "%s", value, type == KEY_DURATION ? "s" : "");
+		snprintf(text, VALUE_TEXT_MAX, "%" PRIu64 "%s", value,
+			type == KEY_DURATION ? "s" : "");
 		return;
 	}
 	while (value % unit->factor)
@@ -191,14 +195,14 @@ static bool made_of(const char *text, const char *first, const char *rest, size_
 	return len >= 1 && len <= max && strchr(first, text[0]) && strspn(text, rest) == len;
 }
 
-#define LOWER "abcdefghijklmnopqrstuvwxyz"
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LOWER  "abcdefghijklmnopqrstuvwxyz"
+#define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
 bool value_is_variable(const char *text)
 {
 	return made_of(text, LOWER UPPER "_", LOWER UPPER DIGITS "_", 255) &&
-		strncmp(text, "BASH_FUNC_", 10) != 0;
+	       strncmp(text, "BASH_FUNC_", 10) != 0;
 }
 
 bool value_is_syscall(const char *text)

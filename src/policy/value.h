@@ -15,8 +15,9 @@
 int value_int(const char *text, uint64_t *ret);
 int value_bool(const char *text, bool *ret);
 int value_duration(const char *text, uint64_t *ret_us); /* "1.5s": us ms s m h */
-int value_size(const char *text, uint64_t *ret_bytes);  /* "64KiB": B KiB MiB GiB TiB KB MB GB TB; "0" */
-int value_cpus(const char *text, uint64_t *ret_milli);  /* "1.5", at most three decimals */
+int value_size(
+	const char *text, uint64_t *ret_bytes); /* "64KiB": B KiB MiB GiB TiB KB MB GB TB; "0" */
+int value_cpus(const char *text, uint64_t *ret_milli); /* "1.5", at most three decimals */
 
 /* Any of the number types by its key's type. */
 int value_number(enum key_type type, const char *text, uint64_t *ret);

@@ -178,5 +178,5 @@ deny() {
 
 @test "every system call of the set-up made to fail in turn leaves a clear error and nothing else" {
 	needs python3 ptrace
-	"$python" "$BATS_TEST_DIRNAME/faults.py" "$AGENTBOX_PROBES/probe-fault" "$AGENTBOX" "$AGENTBOX_RESULTS"
+	"$python" "$BATS_TEST_DIRNAME/faults.py" "$AGENTBOX_PROBES" "$AGENTBOX" "$AGENTBOX_RESULTS"
 }

@@ -1,178 +1,232 @@
-"""Makes every system call of a box's set-up fail in turn, in every process that takes part, and holds
-the outcome: valid JSON, status error, 125, a code and a hint; the command did not run; nothing is left.
+"""Makes the system calls of a box's set-up fail one by one, in every process that takes part, and holds
+the outcome to one of two: a clear error and nothing run, or a box that is as it is without the fault.
 
-    faults.py FAULT AGENTBOX RESULTS
+    faults.py PROBES AGENTBOX RESULTS
 
-FAULT is the tracer (tests/probe/fault.c); it waits for every process that it has ever seen, so a
-process that is left behind shows as a run that does not end. A call whose failure may pass unnoticed
-stands in HARMLESS with the reason; a call that is not there must be noticed.
+In the box runs tests/probe/probe.c, whose report of what it sees and may do is compared with the one of a
+run without a fault. The tracer (tests/probe/fault.c) waits for every process that it has ever seen, so one
+that is left behind shows as a run that does not end.
+
+The supervisor only asks and watches: a call of its own may fail without a word when the box is the same in
+the end. Each call of the processes inside makes a part of the box: there a failure must be told, but for
+those in HARMLESS, each with its reason.
 """
 import collections
 import concurrent.futures
 import errno
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
-SUPERVISOR, INIT, PAYLOAD = "supervisor", "init", "payload"
-ROLES = [SUPERVISOR, INIT, PAYLOAD]
-EVERY = "every process"
+SUPERVISOR, MAPPER, INIT, PAYLOAD = "supervisor", "mapper", "init", "payload"
 
 # (process, call): why its failure changes nothing that matters.
 HARMLESS = {
-    (EVERY, "close"): "the kernel has given the descriptor up even when it reports an error",
-    (EVERY, "munmap"): "memory that is not given back is freed at the end of the process",
-    (EVERY, "madvise"): "advice",
-    (EVERY, "brk"): "the allocator turns to mmap",
+    (INIT, "close"): "the kernel has given the descriptor up even when it reports an error",
+    (PAYLOAD, "close"): "the kernel has given the descriptor up even when it reports an error",
+    (MAPPER, "close"): "the process ends at once",
+    (MAPPER, "exit_group"): "cannot fail; the tracer's failure lets the C library try another way",
+    (INIT, "umask"): "cannot fail, by its manual page",
+    (INIT, "prctl(15)"): "PR_SET_NAME: what ps shows",
+    (INIT, "rt_sigaction"): "cannot fail for a signal and an action that exist; which is which is fixed",
+    (INIT, "rt_sigprocmask"): "cannot fail with a mask of its own",
+    (INIT, "setsid"): "fails for a group's leader only, which a new process is not",
+    (PAYLOAD, "umask"): "cannot fail, by its manual page",
+    (PAYLOAD, "faccessat2"): "asked after a failed exec, only to choose the words",
 }
 
-# Calls of the C library's own start, before main: the process may end without a word, by a signal.
-BEFORE_MAIN = ["execve", "brk", "arch_prctl", "set_tid_address", "set_robust_list", "rseq", "prlimit64",
-               "readlinkat", "readlink", "getrandom", "mprotect", "uname", "newfstatat", "fstat", "mmap", "munmap",
-               "openat", "read", "pread64", "close", "access", "futex"]
+# The C library's own start, before main: the process may end without a word.
+BEFORE_MAIN = {"execve", "brk", "arch_prctl", "set_tid_address", "set_robust_list", "rseq", "prlimit64", "readlink",
+               "readlinkat", "getrandom", "mprotect", "uname", "newfstatat", "fstat", "mmap", "munmap", "openat",
+               "read", "pread64", "close", "access", "futex"}
+
+# Of the calls that one process makes many times alike, this many are tried with EPERM, and with ENOMEM.
+ALIKE = {errno.EPERM: 10, errno.ENOMEM: 2}
+
+EXIT_STATUS = {"command_not_found": 127, "not_executable": 126, "interpreter_missing": 126, "exec_failed": 126}
 
 POLICY = """version: 1
 name: faults
 filesystem:
   workspace: write
   read: [granted]
-  hide: [hidden.txt]
+  hide: [hidden.txt, "*.secret"]
   protect: [protected.txt]
-limits: {open_files: 100, wall: 20s}
+limits: {open_files: 100, wall: 20s, pids: 50}
 """
 
+Call = collections.namedtuple("Call", "process index role label")
 
-def prepare(place):
+
+def prepare(place, probes):
+    """A workspace and a policy that use every kind of operation; returns the workspace."""
     work = os.path.join(place, "work")
     os.makedirs(os.path.join(place, "granted"))
-    os.makedirs(work)
-    for name in ("hidden.txt", "protected.txt"):
-        with open(os.path.join(work, name), "w") as file:
+    os.makedirs(os.path.join(work, "deep"))
+    for name in ("work/hidden.txt", "work/deep/x.secret", "work/protected.txt", "work/open.txt", "granted/file"):
+        with open(os.path.join(place, name), "w", encoding="utf-8") as file:
             file.write(name)
-    with open(os.path.join(place, "policy.yaml"), "w") as file:
+    with open(os.path.join(place, "policy.yaml"), "w", encoding="utf-8") as file:
         file.write(POLICY)
+    shutil.copy(os.path.join(probes, "probe-probe"), os.path.join(work, "probe"))
     return work
 
 
-def command_line(agentbox, work):
-    return [agentbox, "run", "-p", os.path.join(os.path.dirname(work), "policy.yaml"), "--", "/bin/sh", "-c",
-            ": >mark-$0; echo ran", "%s"]
+def asked_paths(work):
+    granted = os.path.join(os.path.dirname(work), "granted")
+    return [work, granted, granted + "/file", "/usr", "/etc", "/tmp", "/dev/shm", "/root", "/proc/sys/kernel",
+            "hidden.txt", "deep/x.secret", "protected.txt", "open.txt"]
+
+
+def normal(answer):
+    """The probe's report without what differs from run to run; None when there is none."""
+    try:
+        report = json.loads(answer["stdout"])
+    except (TypeError, ValueError):
+        return None
+    report["ns"] = sorted(report["ns"])
+    report["mounts"] = ["%s %s %s" % (mount["path"], mount["type"], re.sub(r",[ug]id=\d+", "", mount["options"]))
+                        for mount in report["mounts"]]
+    report["status"].pop("NSpid", None)
+    report["env"] = sorted(report["env"])
+    return report
+
+
+def excess(report, usual):
+    """What a box has more, or otherwise, than it should: less to see is no harm."""
+    found = []
+    for key, value in report.items():
+        if isinstance(value, list):
+            more = sorted(set(value) - set(usual[key]))
+            if more:
+                found.append("%s: also %s" % (key, more))
+        elif value != usual[key]:
+            found.append("%s: %s, not %s" % (key, value, usual[key]))
+    return "; ".join(found)[:400]
 
 
 def list_calls(fault, line, work):
-    """The calls of the set-up as [(process index, call index, name)]."""
+    """The calls up to the exec of the command, and the normal report."""
     read_end, write_end = os.pipe()
-    os.set_inheritable(write_end, True)
-    line = line[:-1] + ["list"]
     child = subprocess.Popen([fault, "list"] + line, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              env=dict(os.environ, FAULT_FD=str(write_end)), pass_fds=[write_end])
     os.close(write_end)
-    with os.fdopen(read_end) as report:
-        calls = [(int(a), int(b), name) for a, b, name in (row.split() for row in report)]
+    with os.fdopen(read_end) as file:
+        rows = [row.split() for row in file]
     answer = json.loads(child.communicate(timeout=30)[0])
-    if answer["stdout"] != "ran\n":
+    if normal(answer) is None:
         sys.exit("a run without a fault failed: %s" % answer)
-    return calls
+    execs = [i for i, row in enumerate(rows) if row[2] == "execve" and row[0] != "0"]
+    if not execs:
+        sys.exit("the command's exec was not seen")
+    payload = int(rows[execs[-1]][0])
+    roles = collections.defaultdict(lambda: MAPPER, {0: SUPERVISOR, payload: PAYLOAD, payload - 1: INIT})
+    calls = []
+    for process, index, name, argument in rows[:execs[-1] + 1]:
+        label = "%s(%d)" % (name, int(argument, 16)) if name == "prctl" else name
+        calls.append(Call(int(process), int(index), roles[int(process)], label))
+    return calls, normal(answer)
+
+
+def choose(calls, most):
+    """At most so many of the calls that are alike, spread over all of them."""
+    alike = collections.defaultdict(list)
+    for call in calls:
+        alike[call.role, call.label].append(call)
+    chosen = []
+    for group in alike.values():
+        step = max(1, -(-len(group) // most))
+        chosen += group[::step]
+    return [call for call in chosen if (call.process, call.index) != (0, 0)]
 
 
 def count_before_main(calls):
-    """How many of the first process's calls belong to the C library's start."""
-    count = 0
-    for process, _, name in calls:
-        if process != 0:
-            continue
-        if name not in BEFORE_MAIN:
-            break
-        count += 1
-    return count
-
-
-def judge(role, name, early, mark, done, text):
-    """None when all is well, else what is wrong."""
-    try:
-        answer = json.loads(text) if text else None
-    except ValueError:
-        return "not JSON: %r" % text[:200]
-    if text.count("\n") > 1:
-        return "more than one line"
-    ran = os.path.exists(mark)
-    if answer is None:
-        if early and done != 0 and not ran:
-            return None
-        return "no result, exit status %d" % done
-    if answer["status"] == "error":
-        error = answer["error"]
-        if ran:
-            return "status error, but the command ran"
-        if done != 125:
-            return "status error with exit status %d (%s)" % (done, error["code"])
-        if not error["code"] or not error["message"]:
-            return "an error without code or message"
-        if role != SUPERVISOR and not error["stage"]:
-            return "no stage: %s" % error
-        if error["code"] == "internal" and error["stage"] is None:
-            return "called internal: %s" % error["message"]
-        return None
-    if answer["status"] == "exited" and answer["stdout"] == "ran\n" and done == 0:
-        if early or (role, name) in HARMLESS or (EVERY, name) in HARMLESS:
-            return None
-        return "unnoticed"
-    return "status %s, exit status %d, %s" % (answer["status"], done, answer["error"])
+    own = [call.label for call in calls if call.process == 0]
+    return next((i for i, label in enumerate(own) if label not in BEFORE_MAIN), len(own))
 
 
 class Faults:
-    def __init__(self, fault, agentbox, results, place):
-        self.fault, self.results = fault, results
-        self.work = prepare(place)
-        self.line = command_line(agentbox, self.work)
-        self.calls = list_calls(fault, self.line, self.work)
+    def __init__(self, probes, agentbox, place):
+        self.fault = os.path.join(probes, "probe-fault")
+        self.work = prepare(place, probes)
+        self.line = [agentbox, "run", "-p", os.path.join(place, "policy.yaml"), "--", "./probe"] + asked_paths(self.work)
+        self.calls, self.report = list_calls(self.fault, self.line, self.work)
         self.early = count_before_main(self.calls)
-        self.kept = []
+        self.results = []
 
-    def one(self, number, what):
-        process, call, name, errnum = what
-        role = ROLES[min(process, len(ROLES) - 1)]
-        mark = os.path.join(self.work, "mark-%d" % number)
-        line = [self.fault, str(errnum), str(process), str(call)] + self.line[:-1] + [str(number)]
+    def judge(self, call, done):
+        """None when all is well, else what is wrong."""
+        text = done.stdout.decode("utf-8", "replace")
+        early = call.process == 0 and call.index < self.early
+        if not text:
+            return None if early and done.returncode != 0 else "no result, exit status %d" % done.returncode
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            return "not JSON: %r" % text[:200]
+        if text.count("\n") != 1:
+            return "not one line"
+        self.results.append(text)
+        if answer["status"] == "error":
+            return self.judge_error(call, answer, done.returncode)
+        report = normal(answer)
+        if answer["status"] != "exited" or done.returncode != 0 or report is None:
+            return "status %s, exit status %d, %s" % (answer["status"], done.returncode, answer["error"])
+        if (call.role, call.label) in HARMLESS:
+            return None
+        if excess(report, self.report):
+            return "another box: " + excess(report, self.report)
+        return None if call.role == SUPERVISOR else "unnoticed"
+
+    @staticmethod
+    def judge_error(call, answer, status):
+        error = answer["error"]
+        if answer["stdout"] or answer["exit_code"] is not None:
+            return "status error, but the command ran"
+        if not error["code"] or not error["message"]:
+            return "an error without code or message"
+        if status != EXIT_STATUS.get(error["code"], 125):
+            return "%s with exit status %d" % (error["code"], status)
+        if call.role != SUPERVISOR and not error["stage"]:
+            return "no stage: %s: %s" % (error["code"], error["message"])
+        return None
+
+    def one(self, work):
+        call, errnum = work
+        line = [self.fault, str(errnum), str(call.process), str(call.index)] + self.line
         try:
             done = subprocess.run(line, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL, timeout=30)
+                                  stderr=subprocess.DEVNULL, timeout=20)
         except subprocess.TimeoutExpired:
-            return role, name, errnum, "does not end"
-        text = done.stdout.decode("utf-8", "replace")
-        wrong = judge(role, name, process == 0 and call < self.early, mark, done.returncode, text)
-        if wrong != "not JSON" and text:
-            self.kept.append(text)
-        return role, name, errnum, wrong
+            return call, errnum, "does not end"
+        return call, errnum, self.judge(call, done)
 
     def all(self):
-        work = [(process, call, name, errnum) for errnum in (errno.EPERM, errno.ENOMEM)
-                for process, call, name in self.calls if call > 0 or process > 0]
+        work = [(call, errnum) for errnum, most in ALIKE.items() for call in choose(self.calls, most)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return list(pool.map(self.one, range(len(work)), work))
+            return list(pool.map(self.one, work))
 
 
 def mounts():
-    with open("/proc/self/mountinfo") as file:
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
         return len(file.readlines())
 
 
 def main():
-    fault, agentbox, results = sys.argv[1:4]
+    probes, agentbox, results = sys.argv[1:4]
     before = mounts()
     with tempfile.TemporaryDirectory() as place:
-        faults = Faults(fault, agentbox, results, place)
-        if len({process for process, _, _ in faults.calls}) < 3:
-            sys.exit("the set-up was not seen in three processes: %s" % faults.calls)
+        faults = Faults(probes, agentbox, place)
         outcomes = faults.all()
-    with open(results, "a") as file:
-        file.writelines(faults.kept)
-    wrong = collections.Counter("%s: %s fails with %s: %s" % (role, name, errno.errorcode[errnum], what)
-                                for role, name, errnum, what in outcomes if what)
-    for text, count in sorted(wrong.items()):
-        print("%s (%d times)" % (text, count), file=sys.stderr)
+    with open(results, "a", encoding="utf-8") as file:
+        file.writelines(faults.results)
+    wrong = ["%s: call %d, %s, fails with %s: %s" % (call.role, call.index, call.label, errno.errorcode[errnum], what)
+             for call, errnum, what in outcomes if what]
+    print("\n".join(sorted(wrong)), file=sys.stderr)
     if mounts() != before:
         sys.exit("mounts are left: %d before, %d after" % (before, mounts()))
     print("%d faults in %d calls" % (len(outcomes), len(faults.calls)))

@@ -197,7 +197,9 @@ running() {
 	pgrep -f -- "$1" >/dev/null
 }
 
-# on_terminal COMMAND: run a line of shell with a terminal of its own; what appears there is kept.
+# on_terminal COMMAND: run a line of shell with a terminal of its own; what appears there is kept. (As its
+# stdin ends at once, script types an end-of-file character, which may be echoed as NUL.)
 on_terminal() {
-	script -qefc "$1" "$top/terminal" </dev/null >/dev/null 2>&1
+	script -qefc "$1" "$top/typescript" </dev/null >/dev/null 2>&1 || true
+	sed '1d;$d' "$top/typescript" | tr -d '\0\r' >"$top/terminal"
 }

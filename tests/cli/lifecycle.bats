@@ -161,12 +161,15 @@ gone() {
 
 @test "runs leave no process, mount, file in /tmp or shared memory behind" {
 	local before after i
+	export AGENTBOX_TEST_MARK=mark-$$-$RANDOM # init keeps the caller's environment until its end
 	traces() {
 		wc -l </proc/self/mountinfo
-		find /tmp /dev/shm /run -maxdepth 1 ! -name 'bats*' | sort
+		find /tmp /dev/shm /run -maxdepth 1 -user "$(id -u)" -newer "$top/start" ! -name 'bats*' ! -name 'cc*' | sort
 		find /sys/fs/cgroup -name '*agentbox*' 2>/dev/null
-		pgrep -c -x agentbox
+		grep -lz "AGENTBOX_TEST_MARK=$AGENTBOX_TEST_MARK" /proc/[0-9]*/environ 2>/dev/null |
+			grep -vE "/($$|$BASHPID)/" | xargs -r dirname | xargs -rI{} cat {}/comm 2>/dev/null | grep -vE '^(bash|bats|grep|xargs)'
 	}
+	touch "$top/start"
 	before=$(traces) || true
 	for i in $(seq 20); do
 		"$AGENTBOX" run -- sh -c 'touch /tmp/x /dev/shm/x ~/x; sleep 60 & true' >"$result"

@@ -1,6 +1,6 @@
 /*
- * policy_fuzz: any bytes as a policy. What loads must show itself as YAML that loads again and shows
- * itself the same, and as JSON.
+ * policy_fuzz: any bytes as a policy. What loads must show itself as YAML that loads again and
+ * shows itself the same, and as JSON.
  */
 #include <stdint.h>
 #include <stdlib.h>

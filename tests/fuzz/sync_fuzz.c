@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		NEED(r == (len == 0 && fd_count == 0 ? 0 : -EPROTO) && fd == -2);
 	}
 	close(pair[0]);
+	/* Whoever looks into /proc/PID/fd just then holds the file for a moment longer. */
+	struct pollfd end = { .fd = pair[1], .events = POLLIN };
+	NEED(poll(&end, 1, 5000) == 1);
 	NEED(sync_recv(pair[1], &got, &fd) == 0);
 	close(pair[1]);
 	NEED(next_free() == before);

@@ -2,11 +2,11 @@
  * fault: runs a command under ptrace and makes one chosen system call of one chosen process fail,
  * as a full or hostile host would.
  *
- *	fault list COMMAND [ARG...]			one line per call: PROCESS CALL NAME
+ *	fault list COMMAND [ARG...]			one line per call: PROCESS CALL NAME ARG
  *	fault ERRNO PROCESS CALL COMMAND [ARG...]	that one fails with the number ERRNO
  *
  * PROCESS counts the processes in the order of their birth from 0; CALL counts the calls of that
- * process from 0, its exec included. The listing ends with the second successful exec that is not
+ * process from 0, its exec included; ARG is the first argument in hexadecimal. The listing ends with the second successful exec that is not
  * the first process's: that is where the box's command begins. The report goes to the file
  * descriptor in $FAULT_FD (default 2); the exit status is that of the command.
  */
@@ -28,7 +28,6 @@
 struct process {
 	pid_t pid;
 	long calls;   /* begun so far */
-	bool inside;  /* between the entry and the exit of one */
 	bool failing; /* this is the one to fail */
 	long number;
 };
@@ -64,7 +63,7 @@ static void on_entry(struct tracer *tracer, struct process *process, struct user
 	if (tracer->list && !tracer->over) {
 		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)process->number);
 
-		dprintf(tracer->report, "%d %ld %s\n", index, process->calls, name ? name : "?");
+		dprintf(tracer->report, "%d %ld %s %llx\n", index, process->calls, name ? name : "?", regs->rdi);
 		free(name);
 	}
 	if (!tracer->list && !tracer->over && index == tracer->process && process->calls == tracer->call) {
@@ -92,14 +91,15 @@ static void on_exit_of_call(struct tracer *tracer, struct process *process,
 
 static void on_call(struct tracer *tracer, struct process *process)
 {
+	struct __ptrace_syscall_info info;
 	struct user_regs_struct regs;
 
-	if (ptrace(PTRACE_GETREGS, process->pid, 0, &regs) < 0)
+	if (ptrace(PTRACE_GETREGS, process->pid, 0, &regs) < 0 ||
+		ptrace(PTRACE_GET_SYSCALL_INFO, process->pid, sizeof(info), &info) < 0)
 		return;
-	process->inside = !process->inside;
-	if (process->inside)
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
 		on_entry(tracer, process, &regs);
-	else
+	else if (info.op == PTRACE_SYSCALL_INFO_EXIT)
 		on_exit_of_call(tracer, process, &regs);
 }
 

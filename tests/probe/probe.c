@@ -2,7 +2,8 @@
  * probe: reports what a command sees from inside the box, as one JSON object on stdout.
  *
  * Static, so that it needs nothing of the box but itself. It only looks: the few attempts it makes
- * (opening a file for writing) are undone at once. It judges nothing; the tests do.
+ * (making a file in the directories that its arguments name) are undone at once. It judges nothing; the
+ * tests do.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -215,24 +216,62 @@ static void report_mounts(void)
 	printf("],");
 }
 
-/* Can a file be made in these directories? Named on the command line. */
-static void report_writable(char **paths)
+/* Can the file be opened for writing, or, for a directory, can a file be made in it? */
+static bool can_write(const char *path)
+{
+	char name[4096];
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0)
+			close(fd);
+		return fd >= 0;
+	}
+	snprintf(name, sizeof(name), "%s/.probe-%d", path, (int)getpid());
+	fd = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	close(fd);
+	unlink(name);
+	return true;
+}
+
+/* Can the first byte be read, or, for a directory, its first entry? */
+static bool can_read(const char *path)
+{
+	DIR *dir = opendir(path);
+	char byte;
+	bool yes;
+	int fd;
+
+	if (dir) {
+		yes = readdir(dir) != NULL;
+		closedir(dir);
+		return yes;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	yes = fd >= 0 && read(fd, &byte, 1) == 1;
+	if (fd >= 0)
+		close(fd);
+	return yes;
+}
+
+/* Which of the paths that the command line names can be read, and written? */
+static void report_access(char **paths)
 {
 	bool first = true;
 
-	printf("\"writable\":[");
-	for (; *paths; paths++) {
-		char name[4096];
-		int fd;
-
-		snprintf(name, sizeof(name), "%s/.probe-%d", *paths, (int)getpid());
-		fd = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-		if (fd < 0)
-			continue;
-		close(fd);
-		unlink(name);
-		put_item(&first, *paths);
-	}
+	printf("\"readable\":[");
+	for (char **path = paths; *path; path++)
+		if (can_read(*path))
+			put_item(&first, *path);
+	printf("],\"writable\":[");
+	first = true;
+	for (char **path = paths; *path; path++)
+		if (can_write(*path))
+			put_item(&first, *path);
 	printf("],");
 }
 
@@ -299,7 +338,7 @@ int main(int argc, char **argv)
 	report_mounts();
 	report_limits();
 	report_signals();
-	report_writable(argv + 1);
+	report_access(argv + 1);
 	printf("\"end\":true}\n");
 	return 0;
 }
