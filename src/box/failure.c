@@ -77,7 +77,7 @@ void box_explain_failure(const struct plan *plan, struct err *err)
 	if (op && code != ERR_userns_denied)
 		op_words(op, code, raw.errnum, err);
 	else
-		exec_words(op ? op->target : raw.text, code, raw.errnum, err);
+		exec_words(op ? op->target[0] ? op->target : "/" : raw.text, code, raw.errnum, err);
 	err->stage = raw.stage;
 	if (raw.hint[0])
 		memcpy(err->hint, raw.hint, sizeof err->hint);

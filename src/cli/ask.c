@@ -160,8 +160,7 @@ int ask_question(struct ask *ask, enum question kind, const char *text, bool wri
 		policy_ask_tool(ask->policy, text, &ask->arena, ret_answer);
 		return 0;
 	case QUESTION_SYSCALL:
-		if (!ask->filtered && filter_get(ask->policy, paths_filter_cache(&ask->arena),
-					      &ask->arena, &ask->filter, err) < 0)
+		if (!ask->filtered && filter_get(ask->policy, &ask->arena, &ask->filter, err) < 0)
 			return -1;
 		ask->filtered = true;
 		return filter_ask_syscall(

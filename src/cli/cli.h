@@ -147,8 +147,6 @@ void place_close(struct place *place);
 
 /* Where policies are looked up. Strings from arena or static. */
 void paths_policy_env(struct arena *arena, struct policy_env *ret_env);
-/* The cache for filter programs, or NULL. */
-const char *paths_filter_cache(struct arena *arena);
 /*
  * The real path of a directory; given NULL: the current directory.
  * Errors: workspace_not_found.

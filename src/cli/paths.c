@@ -32,15 +32,6 @@ void paths_policy_env(struct arena *arena, struct policy_env *ret_env)
 	};
 }
 
-const char *paths_filter_cache(struct arena *arena)
-{
-	const char *cache = absolute("XDG_CACHE_HOME");
-	if (cache)
-		return arena_printf(arena, "%s/agentbox/filters", cache);
-	const char *home = absolute("HOME");
-	return home ? arena_printf(arena, "%s/.cache/agentbox/filters", home) : NULL;
-}
-
 static int current_directory(struct arena *arena, const char **ret_path, struct err *err)
 {
 	char path[PATH_MAX];

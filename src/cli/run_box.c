@@ -5,6 +5,7 @@
 
 #include "box/box.h"
 #include "cli/cli.h"
+#include "plan/host_diagnosis.h"
 
 void cli_run_init(struct cli_run *run)
 {
@@ -26,8 +27,7 @@ int cli_run_plan(const struct policy *policy, const struct request *request, str
 	run->result.policy = policy;
 	if (host_probe(policy, request, &run->host, err) < 0)
 		return -1;
-	const char *cache = paths_filter_cache(&run->result.arena);
-	if (filter_get(policy, cache, &run->result.arena, &run->filter, err) < 0)
+	if (filter_get(policy, &run->result.arena, &run->filter, err) < 0)
 		return -1;
 	if (plan_build(policy, request, &run->host, &run->filter, &run->plan, err) < 0)
 		return -1;
@@ -41,6 +41,13 @@ static void fail(struct cli_run *run, const struct err *err)
 	run->result.error = *err;
 }
 
+/* The one error whose remedy depends on what the host forbids: found out only now that it matters. */
+static void add_remedy(struct err *err)
+{
+	if (err->code == ERR_userns_denied && !err->hint[0])
+		host_userns_remedy(err->hint, sizeof err->hint);
+}
+
 void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 {
 	struct box box;
@@ -49,6 +56,7 @@ void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 	if (box_spawn(&run->plan, &box, &err) < 0 ||
 		supervise_run(&run->plan, &box, io, &run->result, &err) < 0)
 		fail(run, &err);
+	add_remedy(&run->result.error);
 	box_close(&box);
 }
 

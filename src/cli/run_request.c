@@ -146,6 +146,7 @@ int run_request(const struct options *options, const char *const *environ, struc
 		paths_workspace(arena, value_of(options, OPTION_run_workspace), &request.workspace,
 			err) < 0)
 		return -1;
+	request.workspace_given = options_has(options, OPTION_run_workspace);
 	const char *cwd = value_of(options, OPTION_run_cwd);
 	if (cwd && !*cwd)
 		return err_set(err, ERR_usage, 0, "--cwd: the name of the directory is empty");

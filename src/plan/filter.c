@@ -112,10 +112,9 @@ static int compile_custom(const struct policy *policy, struct arena *arena,
 	return 0;
 }
 
-int filter_get(const struct policy *policy, const char *cache_dir, struct arena *arena,
-	struct filter *ret_filter, struct err *err)
+int filter_get(const struct policy *policy, struct arena *arena, struct filter *ret_filter,
+	struct err *err)
 {
-	(void)cache_dir; /* compiling is cheaper than opening a file */
 	if (policy->nesting || policy->sys_allow_count || policy->sys_deny_count)
 		return compile_custom(policy, arena, ret_filter, err);
 	*ret_filter = policy->profile == PROFILE_STRICT ? filter_strict : filter_default;

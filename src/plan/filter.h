@@ -17,13 +17,13 @@ struct seccomp_data;
 struct violation;
 
 /*
- * The ready program for a policy. cache_dir: not used, may be NULL; compiling costs less than a
- * file would, and a file could be changed. Memory from `arena` or static.
+ * The ready program for a policy. Nothing is kept between runs: compiling costs less than opening a
+ * cached file would, and a file could be changed. Memory from `arena` or static.
  * Errors: policy_invalid (a name that is unknown, or denied though the start needs it) and
  * unsupported (allowed, but not there on this architecture), with the word's place; internal.
  */
-int filter_get(const struct policy *policy, const char *cache_dir, struct arena *arena,
-	struct filter *ret_filter, struct err *err);
+int filter_get(const struct policy *policy, struct arena *arena, struct filter *ret_filter,
+	struct err *err);
 
 /* What a program answers to one call: a SECCOMP_RET_* value with its data. A BPF interpreter. */
 uint32_t filter_simulate(const struct filter *filter, const struct seccomp_data *call);

@@ -53,6 +53,29 @@ static bool all_ids_mapped(struct arena *arena)
 		count == 4294967295ul;
 }
 
+/*
+ * $HOME is the caller's word for what ~ means, so it is where the box's home is shown, if it is a
+ * clean path outside of what the box makes itself; else NULL.
+ */
+static const char *home_of(const struct request *request)
+{
+	static const char *const own[] = { "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/usr" };
+	const char *home = NULL;
+	for (size_t i = 0; request->environ && request->environ[i]; i++)
+		if (strncmp(request->environ[i], "HOME=", 5) == 0)
+			home = request->environ[i] + 5;
+	if (!home || home[0] != '/' || !home[1] || strlen(home) >= PATH_MAX)
+		return NULL;
+	for (const char *at = home; at; at = strchr(at + 1, '/'))
+		if (at[1] == '/' || at[1] == '.' || at[1] == 0)
+			return NULL;
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (strcmp(home, own[i]) == 0 || (strncmp(home, own[i], strlen(own[i])) == 0 &&
+							 home[strlen(own[i])] == '/' && i != 5))
+			return NULL;
+	return home;
+}
+
 static void probe_caller(const struct request *request, struct host *host)
 {
 	host->uid = geteuid();
@@ -65,7 +88,9 @@ static void probe_caller(const struct request *request, struct host *host)
 	host_user_find(&host->arena, host->uid, host->gid, &user);
 	host->user = user.name;
 	host->group = user.group;
-	host->home = request->home ? request->home : user.home;
+	host->home = home_of(request);
+	if (!host->home)
+		host->home = user.home;
 	if (!host->home)
 		host->home = arena_printf(&host->arena, "/home/%s", user.name);
 }

@@ -51,7 +51,7 @@ struct host {
 	uid_t uid; /* effective */
 	gid_t gid;
 	const char *user, *group; /* names; never NULL ("user" when there is none) */
-	const char *home;         /* absolute; request->home, else from the user database; never NULL */
+	const char *home;         /* absolute; $HOME if it is fit, else the user database's; never NULL */
 	pid_t pid;                /* of the supervisor */
 	bool root;                /* may act for other ids: effective id 0 with CAP_SETUID and CAP_SYS_ADMIN */
 	uid_t box_uid;            /* root: an id outside that owns nothing, for the box; else uid */

@@ -15,7 +15,6 @@ struct request {
 	size_t argc;
 	const char *workspace;   /* absolute, without links (the caller's real directory) */
 	bool workspace_given;    /* -C was used; else it is the current directory */
-	const char *home;        /* what ~ means; NULL: the user database's */
 	const char *cwd;         /* --cwd: inside; NULL: the workspace, else home, else / */
 	const struct request_env *env; /* -e */
 	size_t env_count;

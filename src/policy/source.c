@@ -106,6 +106,13 @@ static int open_name(
 			continue;
 		const char *path = arena_printf(l->arena, "%s/%s.yaml", dirs[i], name);
 		int fd = try_open(path);
+		/*
+		 * A directory that we may not even search holds no policy of ours ($HOME may be
+		 * somebody else's after a change of user); a file that is there must be read.
+		 */
+		struct stat st;
+		if (fd == -EACCES && lstat(path, &st) < 0 && errno == EACCES)
+			fd = -ENOENT;
 		if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
 			return unreadable(l, path, at, -fd);
 		if (fd < 0)

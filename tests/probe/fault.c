@@ -81,7 +81,8 @@ static void on_exit_of_call(struct tracer *tracer, struct process *process,
 
 	if (process->failing) {
 		process->failing = false;
-		regs->rax = (unsigned long long)-(long long)tracer->errnum;
+		/* brk(2) says no by returning the break as it was; 0 is below every one that is asked for. */
+		regs->rax = process->number == SYS_brk ? 0 : (unsigned long long)-(long long)tracer->errnum;
 		ptrace(PTRACE_SETREGS, process->pid, 0, regs);
 		return;
 	}

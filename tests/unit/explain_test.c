@@ -371,7 +371,7 @@ static void tool_and_syscall_are_answered(void)
 	CHECK_TEXT(answer.words, "tools (p.yaml:3)");
 	policy_ask_tool(&policy, "mai", &arena, &answer);
 	CHECK(!answer.allowed);
-	CHECK(filter_get(&policy, NULL, &arena, &filter, &err) == 0);
+	CHECK(filter_get(&policy, &arena, &filter, &err) == 0);
 	CHECK(filter_ask_syscall(&filter, &policy, "read", &arena, &answer, &err) == 0 &&
 		answer.allowed);
 	CHECK(filter_ask_syscall(&filter, &policy, "bpf", &arena, &answer, &err) == 0 &&

@@ -46,7 +46,7 @@ static struct filter get(const struct policy *policy, struct arena *arena)
 {
 	struct filter filter = { 0 };
 	struct err err = { 0 };
-	CHECK(filter_get(policy, NULL, arena, &filter, &err) == 0);
+	CHECK(filter_get(policy, arena, &filter, &err) == 0);
 	CHECK_TEXT(err.text, "");
 	return filter;
 }
@@ -339,7 +339,7 @@ static void test_bad_names(void)
 		}
 		struct filter filter = { .name = "untouched" };
 		struct err err = { 0 };
-		CHECK(filter_get(&policy, NULL, &arena, &filter, &err) == -1);
+		CHECK(filter_get(&policy, &arena, &filter, &err) == -1);
 		CHECK(err.code == bad[i].code);
 		CHECK_TEXT(err.file, "p.yaml");
 		CHECK(err.line == 7 && err.column == 12);

@@ -170,23 +170,15 @@ static void foreign_calls_end_the_process(void)
 	}
 }
 
+/* No pid namespace ends these: they end by themselves when nobody answers them any more. */
 static void hammer(struct fake *fake)
 {
 	start_filtered(fake);
 	for (int i = 0; i < 4; i++)
 		if (fork() == 0)
 			break;
-	for (;;)
-		syscall(SYS_mount, 0, 0, 0, 0, 0);
-}
-
-/* The processes that hammer are no pid namespace: they end by themselves when nobody answers. */
-static void hammer_with_a_leash(struct fake *fake)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setpgid(0, 0);
-	(void)!write(fake->out, "x", 1);
-	hammer(fake);
+	while (syscall(SYS_mount, 0, 0, 0, 0, 0) == -1 && errno == EPERM)
+		;
 }
 
 static void a_hammering_box_does_not_stop_the_clock(void)
@@ -194,7 +186,7 @@ static void a_hammering_box_does_not_stop_the_clock(void)
 	play_init(&play);
 	play.plan.wall_us = 300000;
 	play.plan.grace_us = 100000;
-	play_run(&play, hammer_with_a_leash);
+	play_run(&play, hammer);
 	CHECK(play.result.status == STATUS_TIMEOUT);
 	CHECK(play.seconds < 1.5);
 	CHECK(play.result.violation_count == 1 && play.result.violations[0].count > 100);
