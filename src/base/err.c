@@ -1,6 +1,7 @@
 /* err: the one error value; owns the table of codes. Never prints. */
 #define _GNU_SOURCE
 #include "base/err.h"
+#include "base/names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,5 +69,5 @@ int err_hint_set(struct err *err, const char *fmt, ...)
 
 const char *err_errno_name(int errnum)
 {
-	return errnum > 0 ? strerrorname_np(errnum) : NULL;
+	return names_errno(errnum);
 }

@@ -156,6 +156,12 @@ static inline int sys_seccomp(unsigned op, unsigned flags, const void *args)
 	return (int)sys_ret(syscall(SYS_seccomp, op, flags, args));
 }
 
+/* renameat2(2) with RENAME_NOREPLACE, Linux 3.15 */
+static inline int sys_rename_noreplace(int from, const char *from_name, int to, const char *to_name)
+{
+	return (int)sys_ret(syscall(SYS_renameat2, from, from_name, to, to_name, 1u));
+}
+
 static inline int sys_pidfd_open(pid_t pid)
 {
 	return (int)sys_ret(syscall(SYS_pidfd_open, pid, 0));

@@ -16,7 +16,7 @@
 
 struct child {
 	const struct plan *plan;
-	const int *trees; /* as root: for each op with OPF_GRANT its detached tree; else -1 */
+	const int *trees; /* PLAN_GRANTS_MAX: as root, by plan_op.tree, the granted trees; else -1 */
 	int setup_fd, status_fd;
 	int stdin_fd, stdout_fd, stderr_fd; /* the command's ends; -1 with a terminal */
 	int root_fd;      /* mount of the new root */
@@ -47,7 +47,7 @@ _Noreturn void payload_main(const struct child *child);
  * sources.c: the supervisor's part when it acts as root.
  *
  * Open every granted path as a detached tree that shows the files of the path's owner as the box's
- * own. ret_trees: plan->op_count descriptors, -1 where there is none; on failure none is open.
+ * own. ret_trees: PLAN_GRANTS_MAX descriptors, -1 where there is none; on failure none is open.
  * Errors: grant_is_symlink, grant_not_found, idmap_unsupported, sources_changed, no_resources.
  */
 int sources_open(const struct plan *plan, int *ret_trees, struct err *err);

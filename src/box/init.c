@@ -53,12 +53,15 @@ static void tell_ended(const struct child *child, int status, const struct rusag
 static uint64_t end_leftovers(void)
 {
 	int status;
-	while (waitpid(-1, &status, WNOHANG) > 0)
+	pid_t pid;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		;
+	if (pid < 0 && errno == ECHILD)
+		return 0; /* alone already: no need to make the kernel look at every process */
 	uint64_t killed = 0;
 	for (;;) {
 		kill(-1, SIGKILL);
-		pid_t pid = waitpid(-1, &status, 0);
+		pid = waitpid(-1, &status, 0);
 		if (pid < 0 && errno == EINTR)
 			continue;
 		if (pid < 0)

@@ -55,7 +55,7 @@ int stage_limits(const struct child *child, struct err *err)
 {
 	const struct plan *plan = child->plan;
 	for (size_t i = 0; i < plan->rlimit_count; i++)
-		if (setrlimit((__rlimit_resource_t)plan->rlimits[i].resource, &plan->rlimits[i].limit) < 0)
+		if (setrlimit(plan->rlimits[i].resource, &plan->rlimits[i].limit) < 0)
 			return child_fail(err, ERR_limit_refused, errno, plan->rlimits[i].why);
 	umask(plan->umask);
 	return 0;

@@ -95,44 +95,45 @@ static int mapped_namespace(uid_t owner, gid_t group, uid_t outer_uid, gid_t out
 	return fd < 0 ? -errno : fd;
 }
 
+/* What the short-lived child works on; it shares our memory and descriptors. */
+struct mapping {
+	const struct plan *plan;
+	uid_t owner;
+	gid_t group;
+	int fd; /* the namespace, or -errno */
+};
+
+static int mapping_child(void *arg)
+{
+	struct mapping *mapping = arg;
+	mapping->fd = mapped_namespace(mapping->owner, mapping->group, mapping->plan->outer_uid,
+		mapping->plan->outer_gid);
+	_exit(0);
+}
+
 /*
- * A user namespace that exists only to be named in MOUNT_ATTR_IDMAP. A short-lived child makes it;
- * it shares our descriptors, so what it opens is ours. The exit status tells success.
+ * A user namespace that exists only to be named in MOUNT_ATTR_IDMAP. A child makes it while we are
+ * asleep (CLONE_VFORK); what it opens is ours. No SIGCHLD: nobody else waits for it.
  */
 static int idmap_namespace(const struct plan *plan, uid_t owner, gid_t group)
 {
-	int report[2];
-	if (pipe2(report, O_CLOEXEC) < 0)
-		return -errno;
 	struct sources_self self;
 	int r = sources_become(plan, &self);
 	if (r < 0)
-		goto out;
-	struct sys_clone_args args = {
-		.flags = CLONE_NEWUSER | CLONE_FILES,
-		.exit_signal = SIGCHLD,
-	};
-	long pid = syscall(SYS_clone3, &args, sizeof args);
-	if (pid == 0) {
-		int fd = mapped_namespace(owner, group, plan->outer_uid, plan->outer_gid);
-		(void)!write(report[1], &fd, sizeof fd);
-		_exit(0);
-	}
-	r = pid < 0 ? -errno : 0;
+		return r;
+	_Alignas(16) char stack[16384];
+	struct mapping mapping = { .plan = plan, .owner = owner, .group = group, .fd = -EIO };
+	pid_t pid = clone(mapping_child, stack + sizeof stack,
+		CLONE_NEWUSER | CLONE_FILES | CLONE_VM | CLONE_VFORK, &mapping);
+	r = pid < 0 ? -errno : mapping.fd;
 	int back = sources_return(&self);
-	if (pid > 0) {
-		int fd;
-		r = fd_read_full(report[0], &fd, sizeof fd) == sizeof fd ? fd : -EIO;
-		while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
+	if (pid > 0)
+		while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 			;
-	}
 	if (back < 0 && r >= 0) {
 		close(r);
 		r = back;
 	}
-out:
-	close(report[0]);
-	close(report[1]);
 	return r;
 }
 
@@ -205,7 +206,7 @@ int sources_open(const struct plan *plan, int *ret_trees, struct err *err)
 	struct owner owner = { .fd = -1 };
 	size_t i;
 	int r = 0;
-	for (i = 0; i < plan->op_count; i++)
+	for (i = 0; i < PLAN_GRANTS_MAX; i++)
 		ret_trees[i] = -1;
 	if (!plan->as_root)
 		return 0;
@@ -220,12 +221,12 @@ int sources_open(const struct plan *plan, int *ret_trees, struct err *err)
 			owner.gid = op->group;
 		}
 		if (r >= 0)
-			r = ret_trees[i] = open_tree_as(op, owner.fd);
+			r = ret_trees[op->tree] = open_tree_as(op, owner.fd);
 	}
 	fd_close(&owner.fd);
 	if (r >= 0)
 		return 0;
-	for (size_t k = 0; k < i; k++)
+	for (size_t k = 0; k < PLAN_GRANTS_MAX; k++)
 		fd_close(&ret_trees[k]);
 	child_fail(err, code_of(r), r, NULL);
 	err->stage = STAGE_sources;

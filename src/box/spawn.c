@@ -155,7 +155,7 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 	box_init(&box);
 	struct child child = { .plan = plan, .setup_fd = -1, .status_fd = -1, .stdin_fd = -1,
 		.stdout_fd = -1, .stderr_fd = -1, .root_fd = -1, .tty_fd = -1 };
-	int trees[PLAN_OPS_MAX]; /* only the plan's part of it is ever touched */
+	int trees[PLAN_GRANTS_MAX];
 	child.trees = trees;
 	if (sources_open(plan, trees, err) < 0) {
 		box_explain_failure(plan, err);
@@ -170,7 +170,7 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 		code = clone_code(r);
 	}
 	close_child_ends(&child);
-	for (size_t i = 0; i < plan->op_count; i++)
+	for (size_t i = 0; i < PLAN_GRANTS_MAX; i++)
 		fd_close(&trees[i]);
 	if (r < 0) {
 		box_close(&box);

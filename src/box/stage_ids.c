@@ -109,7 +109,7 @@ int stage_guard(struct child *child, struct err *err)
 	keep[count++] = child->status_fd;
 	int r = take_stdio(child);
 	if (plan->as_root) {
-		for (size_t i = 0; i < plan->op_count; i++)
+		for (size_t i = 0; i < PLAN_GRANTS_MAX; i++)
 			if (child->trees[i] >= 0)
 				keep[count++] = child->trees[i];
 	}
@@ -123,8 +123,11 @@ int stage_guard(struct child *child, struct err *err)
 	if (poll(&peer, 1, 0) < 0 || (peer.revents & (POLLHUP | POLLERR)))
 		_exit(125);
 
-	for (int sig = 1; sig < NSIG; sig++) {
-		/* Raw, since the C library refuses to touch its own two; the kernel's struct, zeroed. */
+	/*
+	 * Ignored signals are inherited through exec; the standard ones are what callers ignore. Raw,
+	 * with the kernel's own struct: what the C library thinks of handlers is no matter here.
+	 */
+	for (int sig = 1; sig < 32; sig++) {
 		struct {
 			void *handler;
 			unsigned long flags;

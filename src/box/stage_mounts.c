@@ -83,11 +83,11 @@ static int dress(int tree, const struct plan_op *op)
 	return sys_mount_setattr(tree, "", flags, &attr);
 }
 
-static int bind_host(const struct child *child, const struct plan_op *op, size_t index)
+static int bind_host(const struct child *child, const struct plan_op *op)
 {
 	int tree;
 	if (child->plan->as_root && (op->flags & OPF_GRANT)) {
-		tree = child->trees[index];
+		tree = child->trees[op->tree];
 	} else if (op->flags & OPF_GRANT) {
 		/* Opened once, no component a link; the tree is cloned from that very descriptor. */
 		int source = sys_openat2(AT_FDCWD, op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW,
@@ -191,7 +191,7 @@ static int new_fs(const struct child *child, const struct plan_op *op)
 	return m < 0 ? m : attach(child, op, m);
 }
 
-static int run_op(const struct child *child, const struct plan_op *op, size_t index)
+static int run_op(const struct child *child, const struct plan_op *op)
 {
 	switch (op->kind) {
 	case OP_DIR:
@@ -203,7 +203,7 @@ static int run_op(const struct child *child, const struct plan_op *op, size_t in
 	case OP_FILE:
 		return make_file(child, op);
 	case OP_BIND:
-		return bind_host(child, op, index);
+		return bind_host(child, op);
 	case OP_INSIDE:
 		return show_inside(child, op);
 	case OP_MASK:
@@ -259,7 +259,7 @@ int stage_mounts(struct child *child, struct err *err)
 		return child_fail(err, r == -EPERM ? ERR_userns_denied : ERR_mount_failed, r, "/");
 	for (size_t i = 0; i < plan->op_count; i++) {
 		const struct plan_op *op = &plan->ops[i];
-		r = run_op(child, op, i);
+		r = run_op(child, op);
 		if (r < 0 && !forgivable(op, r)) {
 			err->column = 0;
 			child_fail(err, code_of(op, r), r, NULL);

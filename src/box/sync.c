@@ -5,9 +5,31 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+
+/* Bytes of a message: what its kind uses of the struct; 0 for an unknown kind. */
+static size_t size_of(uint32_t kind)
+{
+	enum { HEAD = offsetof(struct sync_msg, err) };
+	switch (kind) {
+	case SYNC_FDS:
+	case SYNC_LISTENER:
+	case SYNC_EXECING:
+		return HEAD;
+	case SYNC_FAILED:
+		return sizeof(struct sync_msg);
+	case SYNC_ENDED:
+		return HEAD + sizeof(struct sync_ended);
+	case SYNC_GONE:
+		return HEAD + sizeof(struct sync_gone);
+	case SYNC_SIGNAL:
+		return HEAD + sizeof(int32_t);
+	}
+	return 0;
+}
 
 int sync_send(int sock, const struct sync_msg *msg, int fd)
 {
@@ -15,7 +37,7 @@ int sync_send(int sock, const struct sync_msg *msg, int fd)
 		struct cmsghdr header;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
-	struct iovec iov = { .iov_base = (void *)msg, .iov_len = sizeof *msg };
+	struct iovec iov = { .iov_base = (void *)msg, .iov_len = size_of(msg->kind) };
 	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
 	if (fd >= 0) {
 		header.msg_control = &control;
@@ -29,7 +51,7 @@ int sync_send(int sock, const struct sync_msg *msg, int fd)
 	do
 		n = sendmsg(sock, &header, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n == (ssize_t)sizeof *msg ? 0 : -EPROTO;
+	return n < 0 ? -errno : (size_t)n == iov.iov_len ? 0 : -EPROTO;
 }
 
 static bool kind_has_fd(uint32_t kind)
@@ -40,10 +62,10 @@ static bool kind_has_fd(uint32_t kind)
 int sync_check(const void *data, uint64_t len, int fd_count)
 {
 	struct sync_msg msg;
-	if (len != sizeof msg)
+	if (len < offsetof(struct sync_msg, err) || len > sizeof msg)
 		return -EPROTO;
-	memcpy(&msg, data, sizeof msg);
-	if (msg.magic != SYNC_MAGIC || msg.kind < SYNC_FDS || msg.kind > SYNC_SIGNAL)
+	memcpy(&msg, data, len);
+	if (msg.magic != SYNC_MAGIC || len != size_of(msg.kind))
 		return -EPROTO;
 	if (fd_count != (kind_has_fd(msg.kind) ? 1 : 0))
 		return -EPROTO;
@@ -94,6 +116,8 @@ int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd)
 			fd_close(&fds[i]);
 		return r;
 	}
+	/* What the kind does not use was never received. */
+	memset((char *)&in.msg + n, 0, sizeof in.msg - (size_t)n);
 	*ret_msg = in.msg;
 	*ret_fd = count ? fds[0] : -1;
 	return 1;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/scratch.h"
 #include "base/fd.h"
+#include "base/sys.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -68,8 +69,7 @@ static int empty_into(DIR *dir, int top, unsigned long *counter)
 			return -errno;
 		do
 			snprintf(name, sizeof name, ".gone-%lu", ++*counter);
-		while (renameat2(fd, entry->d_name, top, name, RENAME_NOREPLACE) < 0 &&
-			errno == EEXIST);
+		while (sys_rename_noreplace(fd, entry->d_name, top, name) == -EEXIST);
 		if (is_directory(fd, entry->d_name))
 			return -EACCES;
 	}

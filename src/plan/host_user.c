@@ -64,6 +64,33 @@ static bool in_file(struct arena *arena, const char *path, unsigned id, const ch
 		find_line(text, len, id, ret_line, ret_len);
 }
 
+/*
+ * Does nsswitch.conf(5) name, for "passwd" or "group", any source but the local files? systemd's one
+ * knows more than them only where one of its user database services runs. Without the file the C
+ * library uses the local files alone.
+ */
+static bool has_other_sources(struct arena *arena, const char *kind)
+{
+	AUTO_FD fd = open("/etc/nsswitch.conf", O_RDONLY | O_CLOEXEC);
+	char *text;
+	size_t len;
+	if (fd < 0 || fd_read_file(arena, fd, DATABASE_MAX, &text, &len) < 0)
+		return false;
+	char *save_line = NULL, *save_word = NULL;
+	for (char *line = strtok_r(text, "\n", &save_line); line; line = strtok_r(NULL, "\n", &save_line)) {
+		char *word = strtok_r(line, " \t:", &save_word);
+		if (!word || strcmp(word, kind) != 0)
+			continue;
+		while ((word = strtok_r(NULL, " \t", &save_word)) && word[0] != '#') {
+			if (word[0] == '[' || strcmp(word, "files") == 0)
+				continue;
+			if (strcmp(word, "systemd") != 0 || access("/run/systemd/userdb", F_OK) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Ask the helper; its answer is one line like the file's. */
 static bool ask_helper(struct arena *arena, const char *kind, unsigned id, const char **ret_line,
 	size_t *ret_len)
@@ -100,7 +127,9 @@ static bool ask_helper(struct arena *arena, const char *kind, unsigned id, const
 static bool look_up(struct arena *arena, const char *file, const char *kind, unsigned id,
 	const char **ret_line, size_t *ret_len)
 {
-	return in_file(arena, file, id, ret_line, ret_len) || ask_helper(arena, kind, id, ret_line, ret_len);
+	return in_file(arena, file, id, ret_line, ret_len) ||
+		(has_other_sources(arena, strcmp(kind, "user") == 0 ? "passwd" : "group") &&
+			ask_helper(arena, kind, id, ret_line, ret_len));
 }
 
 /* A name must be fit to stand in the box's passwd and in its environment. */

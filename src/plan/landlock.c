@@ -18,9 +18,15 @@
 	(FILE_WRITE | SYS_LANDLOCK_FS_REMOVE_DIR | SYS_LANDLOCK_FS_REMOVE_FILE |                   \
 		SYS_LANDLOCK_FS_MAKE_DIR | SYS_LANDLOCK_FS_MAKE_REG | SYS_LANDLOCK_FS_MAKE_SOCK |  \
 		SYS_LANDLOCK_FS_MAKE_FIFO | SYS_LANDLOCK_FS_MAKE_SYM | SYS_LANDLOCK_FS_REFER)
-#define DEVICES (FILE_WRITE | SYS_LANDLOCK_FS_IOCTL_DEV)
+/*
+ * What an open asks besides: with "truncate" handled and not granted, each open of a file is looked
+ * up to the root, a third dearer. System trees belong to others and are mounted read-only: there
+ * the right is granted and the mount alone says no. Granted trees are the caller's own: not there.
+ */
+#define READ_SYSTEM (READ | EXECUTE | SYS_LANDLOCK_FS_TRUNCATE)
+#define DEVICES FILE_WRITE
 /* Rights that a rule on a file, not a directory, may hold. */
-#define FILE_RIGHTS (READ_FILE | EXECUTE | FILE_WRITE | SYS_LANDLOCK_FS_IOCTL_DEV)
+#define FILE_RIGHTS (READ_FILE | EXECUTE | FILE_WRITE)
 
 /* All rights that an ABI handles; each ABI adds to the one before (landlock(7)). */
 static uint64_t handled(int abi)
@@ -30,8 +36,10 @@ static uint64_t handled(int abi)
 		all |= SYS_LANDLOCK_FS_REFER;
 	if (abi >= 3)
 		all |= SYS_LANDLOCK_FS_TRUNCATE;
-	if (abi >= 5)
-		all |= SYS_LANDLOCK_FS_IOCTL_DEV;
+	/*
+	 * ABI 5's "ioctl_dev" is left out: the only devices in the box are its own six nodes and
+	 * terminals, where it would have to be granted anyway.
+	 */
 	return all;
 }
 
@@ -67,7 +75,7 @@ static void rule_of_op(struct builder *builder, const struct plan_op *op)
 			rule(builder, op->target,
 				READ | EXECUTE | (op->flags & OPF_READONLY ? 0 : TREE_WRITE), file, optional);
 		else if (!strchr(op->target, '/'))
-			rule(builder, op->target, READ | EXECUTE, file, optional);
+			rule(builder, op->target, READ_SYSTEM, file, optional);
 		return;
 	case OP_INSIDE:
 		/* Pins and protections lie beneath a grant, whose rule stands already. */
@@ -105,9 +113,9 @@ int build_landlock(struct builder *builder)
 	if (host->landlock_abi >= 6)
 		plan->landlock_scoped = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
 	rule(builder, "", SYS_LANDLOCK_FS_READ_DIR, false, false);
-	rule(builder, "etc", READ | EXECUTE, false, false);
+	rule(builder, "etc", READ_SYSTEM, false, false);
 	rule(builder, "dev", READ | DEVICES, false, false);
-	rule(builder, "run", READ | EXECUTE, false, false);
+	rule(builder, "run", READ_SYSTEM, false, false);
 	for (size_t i = 0; i < plan->op_count; i++)
 		rule_of_op(builder, &builder->ops[i]);
 	return 0;

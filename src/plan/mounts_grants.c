@@ -176,6 +176,7 @@ static void mount_grant(struct builder *builder, const struct build_grant *grant
 	mode_t mode = grant->fact->mode;
 	op->source = grant->fact->path;
 	op->mode = mode & S_IFMT;
+	op->tree = (int)(grant - builder->grants);
 	op->owner = grant->fact->uid;
 	op->group = grant->fact->gid;
 	op->flags = OPF_GRANT | (S_ISDIR(mode) ? OPF_RECURSIVE : 0) | (grant->write ? 0 : OPF_READONLY) |

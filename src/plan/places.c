@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+const char *const places_etc_network[] = { "protocols", "services" };
+const size_t places_etc_network_count = sizeof places_etc_network / sizeof *places_etc_network;
+
 const char *const places_top[] = {
 	"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu",
 };
@@ -18,13 +21,9 @@ const char *const places_etc[] = {
 	"java-21-openjdk",
 	"java-25-openjdk",
 	"ld.so.cache",
-	"ld.so.conf",
-	"ld.so.conf.d",
 	"localtime",
 	"os-release",
 	"pki",
-	"protocols",
-	"services",
 	"ssl",
 };
 const size_t places_etc_count = sizeof places_etc / sizeof *places_etc;

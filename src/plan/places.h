@@ -19,6 +19,10 @@ extern const size_t places_top_count;
 extern const char *const places_etc[];
 extern const size_t places_etc_count;
 
+/* Those that only a box with a network has a use for. */
+extern const char *const places_etc_network[];
+extern const size_t places_etc_network_count;
+
 /* Why a directory may not be a workspace ("the root directory", "the home directory"), or NULL. */
 const char *places_not_workspace(const char *path, const char *home);
 

@@ -58,6 +58,7 @@ struct plan_op {
 	const char *data;    /* OP_FILE */
 	size_t len;
 	mode_t mode;         /* OP_DIR, OP_FILE; OP_MASK, OP_BIND, OP_INSIDE: S_IFMT part of what is shown */
+	int tree;            /* OPF_GRANT: its number among them, from 0 */
 	uid_t owner;         /* OPF_GRANT as root: the owner on the host that the box acts as */
 	gid_t group;
 	const char *why;     /* for people: "filesystem.read (policy.yaml:7)", "system", "made" */

@@ -65,7 +65,7 @@ static int try_open(const char *path)
 static int unreadable(struct loader *l, const char *path, const struct node *at, int errnum)
 {
 	err_set(l->err, ERR_policy_unreadable, errnum, "cannot read the policy %s: %s", path,
-		strerrordesc_np(errnum));
+		strerror(errnum));
 	return placed(l, at);
 }
 

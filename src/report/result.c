@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "report/result.h"
+#include "base/names.h"
 #include "plan/plan.h"
 
 #include <inttypes.h>
@@ -30,13 +31,13 @@ const char *status_name(enum status status)
 
 const char *result_signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 {
-	const char *name = sigabbrev_np(signal);
+	const char *name = names_signal(signal);
 	if (name)
-		snprintf(text, SIGNAL_NAME_SIZE, "SIG%s", name);
-	else if (signal == SIGRTMIN)
+		snprintf(text, SIGNAL_NAME_SIZE, "%s", name);
+	else if (signal == NAMES_SIGRTMIN)
 		snprintf(text, SIGNAL_NAME_SIZE, "SIGRTMIN");
-	else if (signal > SIGRTMIN && signal <= SIGRTMAX)
-		snprintf(text, SIGNAL_NAME_SIZE, "SIGRTMIN+%d", signal - SIGRTMIN);
+	else if (signal > NAMES_SIGRTMIN && signal <= NAMES_SIGRTMAX)
+		snprintf(text, SIGNAL_NAME_SIZE, "SIGRTMIN+%d", signal - NAMES_SIGRTMIN);
 	else
 		snprintf(text, SIGNAL_NAME_SIZE, "SIG%d", signal);
 	return text;

@@ -31,7 +31,11 @@ void output_poll(const struct output *output, struct pollfd *from, struct pollfd
 	*to = (struct pollfd){ .fd = busy ? output->sink.fd : -1, .events = POLLOUT };
 }
 
-/* The caller wants no more: go on reading and counting, so that the command's end is its own. */
+/*
+ * The caller takes no more. When its reader went away, ours does too, so that the command learns it
+ * by SIGPIPE or EPIPE as in any pipeline; for any other reason (a full disk) the command's end stays
+ * its own, and the rest is only counted.
+ */
 static void caller_closed(struct run *run, struct output *output, int errnum)
 {
 	static const char *const words[] = {
@@ -40,6 +44,8 @@ static void caller_closed(struct run *run, struct output *output, int errnum)
 	};
 	sink_close(&output->sink);
 	output->len = 0;
+	if (errnum == EPIPE)
+		fd_close(&output->fd);
 	result_warning(run->result, "output_closed", words[errnum != EPIPE]);
 }
 

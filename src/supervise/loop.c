@@ -26,17 +26,13 @@ static void read_signals(struct run *run)
 	struct signalfd_siginfo info[4];
 	ssize_t n = read(run->io->signal_fd, info, sizeof info);
 	for (ssize_t i = 0; i < n / (ssize_t)sizeof *info; i++) {
-		switch (info[i].ssi_signo) {
-		case SIGCHLD: /* only wakes us */
-			break;
-		case SIGWINCH:
+		if (info[i].ssi_signo == SIGWINCH) {
 			terminal_resize(run);
-			break;
-		default:
-			if (run->caller_signals++ == 0)
-				run->caller_signal = (int)info[i].ssi_signo;
-			run_event(run, run->caller_signals == 1 ? EVENT_CANCEL : EVENT_CANCEL_AGAIN);
+			continue;
 		}
+		if (run->caller_signals++ == 0)
+			run->caller_signal = (int)info[i].ssi_signo;
+		run_event(run, run->caller_signals == 1 ? EVENT_CANCEL : EVENT_CANCEL_AGAIN);
 	}
 }
 
@@ -141,11 +137,11 @@ static void dispatch(struct run *run)
 {
 	const struct pollfd *fds = run->fds;
 	bool gone = fds[SLOT_PIDFD].revents;
-	if (fds[SLOT_SIGNAL].revents)
-		read_signals(run);
 	/* What init says on the other socket comes after what was said here: read this one first. */
 	if (fds[SLOT_SETUP].revents || fds[SLOT_STATUS].revents || gone)
 		read_socket(run, &run->box->setup_fd, true);
+	if (fds[SLOT_SIGNAL].revents)
+		read_signals(run);
 	if (fds[SLOT_LISTENER].revents)
 		listener_turn(run, fds[SLOT_LISTENER].revents);
 	if (fds[SLOT_OUT].revents | fds[SLOT_OUT_TO].revents)

@@ -14,7 +14,7 @@
 
 int supervise_signals(sigset_t *ret_old)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGQUIT, SIGWINCH, SIGCHLD };
+	static const int signals[] = { SIGINT, SIGTERM, SIGQUIT, SIGWINCH };
 	sigset_t set, old;
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
@@ -25,7 +25,9 @@ int supervise_signals(sigset_t *ret_old)
 		return -errno;
 	if (hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
-	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &set, &old) < 0)
+	/* signal(7): the children of a process that ignores SIGCHLD are never there to be waited for. */
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGCHLD, SIG_DFL) == SIG_ERR ||
+		sigprocmask(SIG_BLOCK, &set, &old) < 0)
 		return -errno;
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0) {

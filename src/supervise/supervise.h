@@ -22,15 +22,18 @@ struct supervise_io {
 };
 
 /*
- * Block SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCHLD, ignore SIGPIPE, and return a signalfd
- * for them, or -errno. Before box_spawn, so that nothing is missed. *ret_old: the mask to give
- * back (the box's session stage sets an empty mask and default actions itself).
+ * Block SIGINT, SIGTERM, SIGHUP (unless the caller ignores it, as nohup(1) does), SIGQUIT and
+ * SIGWINCH, ignore SIGPIPE, give SIGCHLD its default action (ignored, it would take the usage from
+ * us), and return a signalfd for those that are blocked, or -errno. Before box_spawn, so that
+ * nothing is missed. *ret_old: the mask to give back (the box's session stage sets an empty mask and
+ * default actions itself).
  */
 int supervise_signals(sigset_t *ret_old);
 
 /*
  * Run until the box is gone. Fills status, exit code, signal, streams, usage, limits, violations,
  * leftovers, timing of *result, and result->error with status error when the command never ran.
+ * A timing.setup_us that is there already (what box_spawn took) is added to.
  * Returns 0, or -1 with *err only for failures of the supervisor itself (then the box is killed and
  * waited for first). When it returns no process of the box is left.
  */

@@ -33,11 +33,11 @@
 #include <unistd.h>
 
 #define RECURSIVE 0x8000 /* AT_RECURSIVE; the headers of older C libraries lack it */
-#define CAP_LAST 40
+#define CAP_LAST  40
 
 /* System calls by number: the C library's wrappers differ in which versions have them. */
 #define SYS(name, ...) check(syscall(SYS_##name, __VA_ARGS__), __LINE__)
-#define OK(call) check(call, __LINE__)
+#define OK(call)       check(call, __LINE__)
 
 static long check(long result, int line)
 {
@@ -73,8 +73,8 @@ static void attach(int mount, int root, const char *target)
 	close(mount);
 }
 
-static void show(const char *source, uint64_t attributes, int recursive, int root,
-	const char *target)
+static void show(
+	const char *source, uint64_t attributes, int recursive, int root, const char *target)
 {
 	struct mount_attr attr = { .attr_set = attributes };
 	int tree = (int)SYS(open_tree, AT_FDCWD, source,
@@ -217,8 +217,9 @@ static inline __attribute__((always_inline)) long clone_sharing(uint64_t flags)
 
 #if defined(__x86_64__)
 	__asm__ volatile("syscall"
-		: "=a"(result) : "0"((long)SYS_clone3), "D"(&args), "S"(sizeof args)
-		: "rcx", "r11", "memory");
+			 : "=a"(result)
+			 : "0"((long)SYS_clone3), "D"(&args), "S"(sizeof args)
+			 : "rcx", "r11", "memory");
 #elif defined(__aarch64__)
 	register long nr __asm__("x8") = SYS_clone3;
 	register long first __asm__("x0") = (long)&args;
@@ -248,7 +249,7 @@ int main(int argc, char **argv)
 		(unsigned short)((size_t)OK(read(fd, program, sizeof program)) / sizeof *program);
 	close(fd);
 	child = clone_sharing(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
-		CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET);
+			      CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET);
 	if (!child)
 		_exit(inside(argv, uid, gid, &filter));
 	if (child < 0) {

@@ -30,8 +30,8 @@
 #include <unistd.h>
 
 #define MAX_COMMANDS 64
-#define MAX_WORDS 255
-#define MAX_FDS 32
+#define MAX_WORDS    255
+#define MAX_FDS      32
 
 struct command {
 	const char *label, *dir;
@@ -136,7 +136,7 @@ static void plan_read(struct bench *b, const char *path)
 static void become(const struct command *c, int null_fd)
 {
 	if (c->uid && (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setgid, c->gid) ||
-			syscall(SYS_setuid, c->uid)))
+			      syscall(SYS_setuid, c->uid)))
 		_exit(120);
 	if (chdir(c->dir))
 		_exit(121);
@@ -192,8 +192,7 @@ static void run_one(const struct bench *b, const struct command *c, int print)
 	fflush(stdout);
 }
 
-static void run_many(const struct bench *b, const struct command *c, int jobs, int total,
-	int print)
+static void run_many(const struct bench *b, const struct command *c, int jobs, int total, int print)
 {
 	int begun = 0, running = 0, failures = 0, status;
 	uint64_t begin = now_ns(), end;
@@ -233,11 +232,20 @@ int main(int argc, char **argv)
 
 	while ((option = getopt(argc, argv, "n:w:j:t:")) != -1) {
 		switch (option) {
-		case 'n': rounds = atoi(optarg); break;
-		case 'w': warmup = atoi(optarg); break;
-		case 'j': jobs = atoi(optarg); break;
-		case 't': total = atoi(optarg); break;
-		default: return 2;
+		case 'n':
+			rounds = atoi(optarg);
+			break;
+		case 'w':
+			warmup = atoi(optarg);
+			break;
+		case 'j':
+			jobs = atoi(optarg);
+			break;
+		case 't':
+			total = atoi(optarg);
+			break;
+		default:
+			return 2;
 		}
 	}
 	if (optind != argc - 1) {

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOPS 40
+#define LOOPS  40
 #define OPENED "/usr/bin/env"
 
 static uint64_t now_ns(void)

@@ -80,7 +80,7 @@ tiocsti='import ctypes as c; l=c.CDLL(None,use_errno=True); [print(l.syscall(16,
 	keep_result "$result"
 	want '.exit_code == 0' '.stdout | test("^(-1 (1|25)\n){4}$")'
 	want_denied ioctl
-	[ ! -s "$top/terminal" ]
+	[ -z "$(cat "$top/terminal")" ]
 }
 
 @test "B06: characters cannot be pushed into a terminal of the box's own either" {
@@ -276,6 +276,38 @@ for args in ((2, 3, 1), (10, 3, 58), (17, 3), (16, 3, 4), (16, 3, 9), (16, 3, 15
 		rm -rf s3 x
 		[ "$(cat sub/.env sub/deep/.env)" = $'S3CRET\nS3CRET' ]
 	done
+}
+
+@test "B26: what one run renames uncovers nothing in the next" {
+	mkdir -p sub/deep
+	echo S3CRET >sub/deep/.env
+	policy_is <<<'filesystem: {workspace: write, hide: [sub/deep/.env]}'
+	box -- sh -c 'mv sub s2; mv s2/deep s3; mv sub/deep d; true'
+	box -- sh -c 'cat */.env */*/.env'
+	want '.stdout | contains("S3CRET") | not'
+}
+
+@test "B26: a directory that one run makes unreadable is no way around hide in the next" {
+	mkdir sub
+	echo S3CRET >sub/.env
+	local pattern
+	for pattern in sub/.env .env; do
+		policy_is <<<"filesystem: {workspace: write, hide: [$pattern]}"
+		box -- chmod 000 sub
+		box -- sh -c 'chmod 755 sub; cat sub/.env'
+		want '.stdout | contains("S3CRET") | not'
+		chmod 755 sub
+	done
+}
+
+@test "protect: a renamed parent does not make place for another file of that name" {
+	mkdir -p .git/hooks
+	echo orig >.git/hooks/pre-commit
+	echo orig >.git/config
+	policy_is <<<'filesystem: {workspace: write, protect: [.git/hooks, .git/config]}'
+	box -- sh -c 'mv .git .g2; mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit; echo evil >.git/config; cp -r .g2 .g3; rm -rf .git; mv .g3 .git; echo evil >.git/config; true'
+	box -- sh -c 'echo evil >.git/hooks/pre-commit; echo evil >.git/config; true'
+	[ "$(cat .git/hooks/pre-commit .git/config)" = $'orig\norig' ]
 }
 
 @test "hide wins over read and write, for names at any depth, links included" {

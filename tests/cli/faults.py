@@ -26,9 +26,9 @@ SUPERVISOR, MAPPER, INIT, PAYLOAD = "supervisor", "mapper", "init", "payload"
 
 # (process, call): why its failure changes nothing that matters.
 HARMLESS = {
-    (INIT, "close"): "the kernel has given the descriptor up even when it reports an error",
-    (PAYLOAD, "close"): "the kernel has given the descriptor up even when it reports an error",
-    (MAPPER, "close"): "the process ends at once",
+    (INIT, "close"): "the descriptor is gone even when the kernel reports an error",
+    (PAYLOAD, "close"): "the descriptor is gone even when the kernel reports an error",
+    (MAPPER, "close"): "the descriptor is gone even when the kernel reports an error",
     (MAPPER, "exit_group"): "cannot fail; the tracer's failure lets the C library try another way",
     (INIT, "umask"): "cannot fail, by its manual page",
     (INIT, "prctl(15)"): "PR_SET_NAME: what ps shows",
@@ -36,6 +36,7 @@ HARMLESS = {
     (INIT, "rt_sigprocmask"): "cannot fail with a mask of its own",
     (INIT, "setsid"): "fails for a group's leader only, which a new process is not",
     (PAYLOAD, "umask"): "cannot fail, by its manual page",
+    (SUPERVISOR, "capget"): "cannot fail for the calling process",
     (PAYLOAD, "faccessat2"): "asked after a failed exec, only to choose the words",
 }
 
@@ -53,13 +54,14 @@ POLICY = """version: 1
 name: faults
 filesystem:
   workspace: write
+  home: none
   read: [granted]
   hide: [hidden.txt, "*.secret"]
   protect: [protected.txt]
 limits: {open_files: 100, wall: 20s, pids: 50}
 """
 
-Call = collections.namedtuple("Call", "process index role label")
+Call = collections.namedtuple("Call", "process role name nth label early")
 
 
 def prepare(place, probes):
@@ -78,7 +80,7 @@ def prepare(place, probes):
 
 def asked_paths(work):
     granted = os.path.join(os.path.dirname(work), "granted")
-    return [work, granted, granted + "/file", "/usr", "/etc", "/tmp", "/dev/shm", "/root", "/proc/sys/kernel",
+    return [work, granted, granted + "/file", "/usr", "/etc", "/tmp", "/dev/shm", "/proc/sys/kernel",
             "hidden.txt", "deep/x.secret", "protected.txt", "open.txt"]
 
 
@@ -120,15 +122,17 @@ def list_calls(fault, line, work):
     answer = json.loads(child.communicate(timeout=30)[0])
     if normal(answer) is None:
         sys.exit("a run without a fault failed: %s" % answer)
-    execs = [i for i, row in enumerate(rows) if row[2] == "execve" and row[0] != "0"]
+    execs = [i for i, row in enumerate(rows) if row[1] == "execve" and row[0] != "0"]
     if not execs:
         sys.exit("the command's exec was not seen")
     payload = int(rows[execs[-1]][0])
     roles = collections.defaultdict(lambda: MAPPER, {0: SUPERVISOR, payload: PAYLOAD, payload - 1: INIT})
-    calls = []
-    for process, index, name, argument in rows[:execs[-1] + 1]:
+    calls, seen, started = [], collections.Counter(), False
+    for process, name, argument in rows[:execs[-1] + 1]:
         label = "%s(%d)" % (name, int(argument, 16)) if name == "prctl" else name
-        calls.append(Call(int(process), int(index), roles[int(process)], label))
+        started = started or process != "0" or name not in BEFORE_MAIN
+        calls.append(Call(int(process), roles[int(process)], name, seen[process, name], label, not started))
+        seen[process, name] += 1
     return calls, normal(answer)
 
 
@@ -141,12 +145,7 @@ def choose(calls, most):
     for group in alike.values():
         step = max(1, -(-len(group) // most))
         chosen += group[::step]
-    return [call for call in chosen if (call.process, call.index) != (0, 0)]
-
-
-def count_before_main(calls):
-    own = [call.label for call in calls if call.process == 0]
-    return next((i for i, label in enumerate(own) if label not in BEFORE_MAIN), len(own))
+    return [call for call in chosen if (call.process, call.name) != (0, "execve")]
 
 
 class Faults:
@@ -155,15 +154,13 @@ class Faults:
         self.work = prepare(place, probes)
         self.line = [agentbox, "run", "-p", os.path.join(place, "policy.yaml"), "--", "./probe"] + asked_paths(self.work)
         self.calls, self.report = list_calls(self.fault, self.line, self.work)
-        self.early = count_before_main(self.calls)
         self.results = []
 
     def judge(self, call, done):
         """None when all is well, else what is wrong."""
         text = done.stdout.decode("utf-8", "replace")
-        early = call.process == 0 and call.index < self.early
         if not text:
-            return None if early and done.returncode != 0 else "no result, exit status %d" % done.returncode
+            return None if call.early and done.returncode != 0 else "no result, exit status %d" % done.returncode
         try:
             answer = json.loads(text)
         except ValueError:
@@ -197,7 +194,7 @@ class Faults:
 
     def one(self, work):
         call, errnum = work
-        line = [self.fault, str(errnum), str(call.process), str(call.index)] + self.line
+        line = [self.fault, str(errnum), str(call.process), call.name, str(call.nth)] + self.line
         try:
             done = subprocess.run(line, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, timeout=20)
@@ -224,7 +221,7 @@ def main():
         outcomes = faults.all()
     with open(results, "a", encoding="utf-8") as file:
         file.writelines(faults.results)
-    wrong = ["%s: call %d, %s, fails with %s: %s" % (call.role, call.index, call.label, errno.errorcode[errnum], what)
+    wrong = ["%s: %s, number %d, fails with %s: %s" % (call.role, call.label, call.nth, errno.errorcode[errnum], what)
              for call, errnum, what in outcomes if what]
     print("\n".join(sorted(wrong)), file=sys.stderr)
     if mounts() != before:

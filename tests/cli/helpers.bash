@@ -198,8 +198,8 @@ running() {
 }
 
 # on_terminal COMMAND: run a line of shell with a terminal of its own; what appears there is kept. (As its
-# stdin ends at once, script types an end-of-file character, which may be echoed as NUL.)
+# stdin ends at once, script types an end-of-file character, which may be echoed as NUL or "^@".)
 on_terminal() {
 	script -qefc "$1" "$top/typescript" </dev/null >/dev/null 2>&1 || true
-	sed '1d;$d' "$top/typescript" | tr -d '\0\r' >"$top/terminal"
+	sed '1d;$d' "$top/typescript" | tr -d '\0\r' | sed 's/\^@//g' >"$top/terminal"
 }

@@ -2,15 +2,16 @@
  * fault: runs a command under ptrace and makes one chosen system call of one chosen process fail,
  * as a full or hostile host would.
  *
- *	fault list COMMAND [ARG...]			one line per call: PROCESS CALL NAME ARG
- *	fault ERRNO PROCESS CALL COMMAND [ARG...]	that one fails with the number ERRNO
+ *	fault list COMMAND [ARG...]			one line per call: PROCESS NAME ARG
+ *	fault ERRNO PROCESS NAME NTH COMMAND [ARG...]	that one fails with the number ERRNO
  *
- * PROCESS counts the processes in the order of their birth from 0; CALL counts the calls of that
- * process from 0, its exec included; ARG is the first argument in hexadecimal. The listing ends with the second successful exec that is not
+ * PROCESS counts the processes in the order of their birth from 0; NTH counts the calls of that NAME
+ * in that process from 0; ARG is the first argument in hexadecimal. The listing ends with the second successful exec that is not
  * the first process's: that is where the box's command begins. The report goes to the file
  * descriptor in $FAULT_FD (default 2); the exit status is that of the command.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -27,7 +28,7 @@
 
 struct process {
 	pid_t pid;
-	long calls;   /* begun so far */
+	long named;   /* calls of the wanted name begun so far */
 	bool failing; /* this is the one to fail */
 	long number;
 };
@@ -38,8 +39,8 @@ struct tracer {
 	int report;
 	bool list;
 	bool over; /* the command has been started: no more listing, no more faults */
-	int errnum, process;
-	long call;
+	int errnum, process, wanted;
+	long nth;
 };
 
 static struct process *find(struct tracer *tracer, pid_t pid)
@@ -63,15 +64,18 @@ static void on_entry(struct tracer *tracer, struct process *process, struct user
 	if (tracer->list && !tracer->over) {
 		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)process->number);
 
-		dprintf(tracer->report, "%d %ld %s %llx\n", index, process->calls, name ? name : "?", regs->rdi);
+		dprintf(tracer->report, "%d %s %llx\n", index, name ? name : "?", regs->rdi);
 		free(name);
 	}
-	if (!tracer->list && !tracer->over && index == tracer->process && process->calls == tracer->call) {
+	if (tracer->list || tracer->over || index != tracer->process || process->number != tracer->wanted)
+		return;
+	if (process->named++ == tracer->nth) {
 		process->failing = true;
-		regs->orig_rax = (unsigned long long)-1;
+		/* close(2) gives the descriptor up whatever it answers; the others do nothing. */
+		if (process->number != SYS_close)
+			regs->orig_rax = (unsigned long long)-1;
 		ptrace(PTRACE_SETREGS, process->pid, 0, regs);
 	}
-	process->calls++;
 }
 
 static void on_exit_of_call(struct tracer *tracer, struct process *process,
@@ -132,11 +136,13 @@ static int follow(struct tracer *tracer)
 	return answer;
 }
 
-static int start(char **argv)
+static int start(char **argv, int report)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		if (report > 2)
+			fcntl(report, F_SETFD, FD_CLOEXEC);
 		raise(SIGSTOP);
 		execvp(argv[0], argv);
 		_exit(127);
@@ -155,19 +161,20 @@ int main(int argc, char **argv)
 	int status;
 
 	tracer.list = argc > 2 && strcmp(argv[1], "list") == 0;
-	if (!tracer.list && argc < 5) {
-		fprintf(stderr, "usage: fault list COMMAND... | fault ERRNO PROCESS CALL COMMAND...\n");
+	if (!tracer.list && argc < 6) {
+		fprintf(stderr, "usage: fault list COMMAND... | fault ERRNO PROCESS NAME NTH COMMAND...\n");
 		return 2;
 	}
-	command = argv + (tracer.list ? 2 : 4);
+	command = argv + (tracer.list ? 2 : 5);
 	tracer.report = fd ? atoi(fd) : 2;
 	unsetenv("FAULT_FD");
 	if (!tracer.list) {
 		tracer.errnum = atoi(argv[1]);
 		tracer.process = atoi(argv[2]);
-		tracer.call = atol(argv[3]);
+		tracer.wanted = seccomp_syscall_resolve_name(argv[3]);
+		tracer.nth = atol(argv[4]);
 	}
-	pid = start(command);
+	pid = start(command, tracer.report);
 	if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid ||
 		ptrace(PTRACE_SEIZE, pid, 0, options) < 0) {
 		perror("fault: start");

@@ -44,6 +44,8 @@ struct stage_play {
 	double seconds;
 };
 
+#define MIB ((size_t)1 << 20)
+
 static int fake_signals; /* from supervise_signals(), once */
 
 static inline double now_s(void)
@@ -126,6 +128,37 @@ static inline int wait_signal(struct fake *fake)
 	struct pollfd p = { .fd = fake->status, .events = POLLIN };
 	poll(&p, 1, -1);
 	return sync_recv(fake->status, &msg, &fd) == 1 && msg.kind == SYNC_SIGNAL ? msg.signal : 0;
+}
+
+/* A pattern without a short period, so that lost and doubled pieces show. */
+static inline void write_all(int fd, size_t total)
+{
+	static char block[65536];
+	for (size_t i = 0; i < sizeof block; i++)
+		block[i] = (char)(i * 7 + i / 256);
+	for (size_t n; total; total -= n) {
+		n = total < sizeof block ? total : sizeof block;
+		if (fd_write_full(fd, block, n) < 0)
+			_exit(9);
+	}
+}
+
+/* A sum over bytes and their places. */
+static inline uint64_t sum_by(int fd, size_t piece, uint64_t *ret_total)
+{
+	static unsigned char block[65536];
+	uint64_t sum = 0, total = 0;
+	ssize_t n;
+	while ((n = read(fd, block, piece)) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			sum = sum * 31 + block[i] + total++ % 251;
+	*ret_total = total;
+	return sum;
+}
+
+static inline uint64_t sum_all(int fd, uint64_t *ret_total)
+{
+	return sum_by(fd, 65536, ret_total);
 }
 
 static inline void play_init(struct stage_play *play)
@@ -212,10 +245,11 @@ static inline bool has_warning(const struct result *result, const char *code)
 	return false;
 }
 
-/* Each test runs in a process group of its own time: a hang is a failure, not a hang. */
+/* Signals as supervise_run needs them; and a hang becomes a failure. */
 static inline void fake_begin(void)
 {
 	sigset_t old;
+	signal(SIGHUP, SIG_DFL);
 	fake_signals = supervise_signals(&old);
 	CHECK(fake_signals >= 0);
 	alarm(120);

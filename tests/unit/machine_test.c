@@ -1,4 +1,4 @@
-/* machine_test: every cell of the supervisor's table, and what must hold of the table as a whole. */
+/* machine_test: every cell of the supervisor's table, and what must hold of it as a whole. */
 #include "check.h"
 #include "supervise/machine.h"
 

@@ -121,6 +121,8 @@ static void cut_after_exec(void)
 		CHECK(play.result.status == STATUS_SIGNALED && play.result.signal == SIGKILL);
 		CHECK(has_warning(&play.result, "box_killed"));
 		CHECK(play.result.error.code == ERR_none);
+		CHECK(play.result.usage.memory_peak_bytes > 0);
+		CHECK(play.result.usage.memory_peak_bytes != UNKNOWN);
 		CHECK(play.seconds < 2);
 		if (cuts[i] == die_after_start)
 			CHECK(play.result.out.total == 4);
