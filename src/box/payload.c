@@ -91,7 +91,7 @@ int stage_landlock(const struct child *child, struct err *err)
 	for (size_t i = 0; i < plan->rule_count; i++) {
 		const struct plan_rule *rule = &plan->rules[i];
 		struct sys_landlock_path_beneath_attr beneath = { .allowed_access = rule->access };
-		beneath.parent_fd = open(rule->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+		beneath.parent_fd = openat(AT_FDCWD, rule->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 		if (beneath.parent_fd < 0 && rule->optional)
 			continue;
 		if (beneath.parent_fd < 0)

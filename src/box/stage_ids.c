@@ -32,7 +32,7 @@ static int put(int dir, const char *name, const char *text)
 int stage_ids(struct child *child, struct err *err)
 {
 	const struct plan *plan = child->plan;
-	int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int self = openat(AT_FDCWD, "/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (self < 0)
 		return child_fail(err, ERR_userns_denied, errno, "/proc/self");
 	/* user_namespaces(7): an unprivileged gid_map needs setgroups denied first. */

@@ -34,7 +34,6 @@ static void make_network(struct builder *builder)
 	file(builder, "etc/hosts",
 		"127.0.0.1 localhost agentbox\n"
 		"::1 localhost ip6-localhost ip6-loopback\n");
-	file(builder, "etc/hostname", "agentbox\n");
 	file(builder, "etc/nsswitch.conf",
 		"passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 		"networks: files\nprotocols: files\nservices: files\n");

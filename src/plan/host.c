@@ -131,12 +131,11 @@ static void probe_one(struct arena *arena, const char *path, struct host_path *f
 	}
 }
 
-static void probe_list(struct arena *arena, const char *dir, const char *const *names, size_t count,
+static void probe_list(struct arena *arena, const char *const *paths, size_t count,
 	struct host_path **facts, size_t *fact_count)
 {
 	for (size_t i = 0; i < count; i++)
-		probe_one(arena, arena_printf(arena, "%s/%s", dir, names[i]),
-			arena_push(arena, facts, fact_count, sizeof **facts));
+		probe_one(arena, paths[i], arena_push(arena, facts, fact_count, sizeof **facts));
 }
 
 /* filesystem.root: DIR: whatever it has at its top, but what the box makes itself. */
@@ -170,10 +169,10 @@ static void probe_system(const struct policy *policy, struct host *host)
 		return;
 	}
 	struct host_path *top = NULL, *etc = NULL;
-	probe_list(arena, "", places_top, places_top_count, &top, &host->top_count);
-	probe_list(arena, "/etc", places_etc, places_etc_count, &etc, &host->etc_count);
+	probe_list(arena, places_top, places_top_count, &top, &host->top_count);
+	probe_list(arena, places_etc, places_etc_count, &etc, &host->etc_count);
 	if (policy->network != NETWORK_NONE)
-		probe_list(arena, "/etc", places_etc_network, places_etc_network_count, &etc,
+		probe_list(arena, places_etc_network, places_etc_network_count, &etc,
 			&host->etc_count);
 	host->top = top;
 	host->etc = etc;

@@ -83,11 +83,11 @@ static void show_top(struct builder *builder)
 	}
 }
 
+static const char *const nodes[] = { "dev/null", "dev/zero", "dev/full", "dev/urandom", "dev/tty" };
+
 /* Device nodes are the host's own, bound: a user namespace cannot make any. */
 static void show_devices(struct builder *builder)
 {
-	static const char *const nodes[] = { "dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom",
-		"dev/tty" };
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
 		struct plan_op *op = build_op(builder, OP_BIND, nodes[i], "device");
 		op->source = arena_printf(&builder->plan->arena, "/%s", nodes[i]);
@@ -106,13 +106,13 @@ static void place(struct builder *builder, const char *target, mode_t mode, cons
 
 static void make_dev(struct builder *builder)
 {
-	static const char *const nodes[] = { "dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom",
-		"dev/tty" };
 	make_dir(builder, "dev", 0755);
 	make_dir(builder, "dev/pts", 0755);
 	make_dir(builder, "dev/shm", 01777);
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
 		place(builder, nodes[i], 0666, "", 0);
+	/* Once the kernel's generator is seeded, the two are the same (random(4)): one mount less. */
+	link_to(builder, "dev/random", "urandom", "made");
 	link_to(builder, "dev/fd", "/proc/self/fd", "made");
 	link_to(builder, "dev/stdin", "/proc/self/fd/0", "made");
 	link_to(builder, "dev/stdout", "/proc/self/fd/1", "made");
@@ -125,7 +125,8 @@ static void make_run(struct builder *builder)
 {
 	const struct request *request = builder->request;
 	make_dir(builder, "run", 0755);
-	make_dir(builder, "run/agentbox", 0755);
+	if (builder->host->hidden_count || request->code_path)
+		make_dir(builder, "run/agentbox", 0755);
 	if (builder->host->hidden_count) {
 		place(builder, "run/agentbox/hidden", 0, "", 0);
 		make_dir(builder, "run/agentbox/hidden.d", 0);
@@ -146,8 +147,6 @@ static void make_skeleton(struct builder *builder)
 	if (!build_shown_by(builder, "var")) {
 		make_dir(builder, "var", 0755);
 		link_to(builder, "var/tmp", "/tmp", "made");
-		link_to(builder, "var/run", "/run", "made");
-		link_to(builder, "var/lock", "/run/lock", "made");
 	}
 }
 

@@ -29,7 +29,7 @@ static int depth(const char *target)
 static bool reserved(const char *target)
 {
 	static const char *const own[] = { "proc", "dev", "dev/pts", "dev/shm", "etc", "run", "run/agentbox",
-		"tmp", "var", "var/lock", "var/run", "var/tmp" };
+		"tmp", "var", "var/tmp" };
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		if (strcmp(target, own[i]) == 0)
 			return true;

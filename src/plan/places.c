@@ -3,28 +3,28 @@
 
 #include <string.h>
 
-const char *const places_etc_network[] = { "protocols", "services" };
+const char *const places_etc_network[] = { "/etc/protocols", "/etc/services" };
 const size_t places_etc_network_count = sizeof places_etc_network / sizeof *places_etc_network;
 
 const char *const places_top[] = {
-	"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu",
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu",
 };
 const size_t places_top_count = sizeof places_top / sizeof *places_top;
 
 const char *const places_etc[] = {
-	"alternatives",
-	"crypto-policies",
-	"fonts",
-	"gitconfig",
-	"java-11-openjdk",
-	"java-17-openjdk",
-	"java-21-openjdk",
-	"java-25-openjdk",
-	"ld.so.cache",
-	"localtime",
-	"os-release",
-	"pki",
-	"ssl",
+	"/etc/alternatives",
+	"/etc/crypto-policies",
+	"/etc/fonts",
+	"/etc/gitconfig",
+	"/etc/java-11-openjdk",
+	"/etc/java-17-openjdk",
+	"/etc/java-21-openjdk",
+	"/etc/java-25-openjdk",
+	"/etc/ld.so.cache",
+	"/etc/localtime",
+	"/etc/os-release",
+	"/etc/pki",
+	"/etc/ssl",
 };
 const size_t places_etc_count = sizeof places_etc / sizeof *places_etc;
 

@@ -5,14 +5,14 @@
 #include <stddef.h>
 
 /*
- * Entries of / that make up `filesystem.root: host`, as they are on the host: directories are shown
+ * Paths of the entries of / that make up `filesystem.root: host`, as they are on the host: directories are shown
  * read-only, links are made again with the same text. What a host does not have is left out.
  */
 extern const char *const places_top[];
 extern const size_t places_top_count;
 
 /*
- * Entries of /etc that are shown as they are. All else in /etc is made by agentbox or absent: the
+ * Paths of the entries of /etc that are shown as they are. All else in /etc is made by agentbox or absent: the
  * list holds what programs need to run (loader, certificates, time zone, runtimes' settings), and
  * nothing that tells about the host's users, services or secrets.
  */

@@ -51,7 +51,7 @@ def main():
             name = re.match(r"# file: (\S+)\n", body)
             if name and kind != "console":
                 with open("%s/%s" % (place, name.group(1)), "w", encoding="utf-8") as file:
-                    file.write(body[name.end():])
+                    file.write(body)
             if kind != "console":
                 continue
             for command, expected in steps(body):

@@ -202,8 +202,10 @@ static void fill_until_closed(struct fake *fake)
 	static char block[4096];
 	start(fake);
 	for (int i = 0; i < 5120; i++)
-		if (fd_write_full(fake->out, block, sizeof block) == -EPIPE)
+		if (fd_write_full(fake->out, block, sizeof block) == -EPIPE) {
 			end(fake, SIGPIPE);
+			return;
+		}
 	end(fake, 0);
 }
 
