@@ -33,8 +33,8 @@ static void op_words(const struct plan_op *op, enum err_code code, int errnum, s
 		err_set(err, code, errnum, "the file system of '%s' cannot be id-mapped (%s)", op->source, why);
 		break;
 	case ERR_sources_changed:
-		err_set(err, code, errnum, "'%s' changed its owner or type while the box was made (%s)",
-			op->source, why);
+		err_set(err, code, errnum, "'%s' changed while the box was made (%s)",
+			op->source ? op->source : op->target, why);
 		break;
 	default:
 		err_set(err, code, errnum, "'/%s' cannot be put in place (%s): %s", op->target, why,

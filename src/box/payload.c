@@ -95,7 +95,7 @@ int stage_landlock(const struct child *child, struct err *err)
 		if (beneath.parent_fd < 0 && rule->optional)
 			continue;
 		if (beneath.parent_fd < 0)
-			return child_fail(err, ERR_landlock_insufficient, errno, rule->path);
+			return child_fail(err, ERR_mount_failed, errno, rule->path);
 		int r = sys_landlock_add_rule(ruleset, SYS_LANDLOCK_RULE_PATH_BENEATH, &beneath);
 		close(beneath.parent_fd);
 		if (r < 0)

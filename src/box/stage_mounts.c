@@ -222,6 +222,8 @@ static enum err_code code_of(const struct plan_op *op, int r)
 {
 	if (op->kind == OP_PROC)
 		return ERR_proc_masked;
+	if (op->kind == OP_MASK && (r == -ENOENT || r == -ENOTDIR || r == -ELOOP))
+		return ERR_sources_changed;
 	if (r == -ENOSPC || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return ERR_no_resources;
 	if (op->kind == OP_BIND && (op->flags & OPF_GRANT))

@@ -73,6 +73,21 @@ static int refuse_unsupported(struct builder *builder)
 	return 0;
 }
 
+/*
+ * The kernel gives its settings below /proc/sys to the host's root by id alone, without asking for a
+ * capability: a box must never have that id.
+ */
+static int refuse_root(struct builder *builder)
+{
+	if (!builder->host->global_root || builder->host->root)
+		return 0;
+	build_refuse(builder, ERR_userns_denied, NULL,
+		"started as the host's root without the rights to run the box as another id");
+	return err_hint_set(builder->err,
+		"run agentbox as an ordinary user, or give root CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN in the "
+		"first user namespace");
+}
+
 static void build_ids(struct builder *builder)
 {
 	struct plan *plan = builder->plan;
@@ -137,7 +152,7 @@ static int build_all(struct builder *builder, const struct filter *filter)
 	plan->tty = builder->request->tty;
 	plan->pass_stdin = builder->request->pass_stdin;
 	build_ids(builder);
-	if (refuse_unsupported(builder) < 0 || build_limits(builder) < 0 ||
+	if (refuse_unsupported(builder) < 0 || refuse_root(builder) < 0 || build_limits(builder) < 0 ||
 		build_namespaces(builder) < 0 || build_mounts(builder) < 0 || build_landlock(builder) < 0 ||
 		build_command(builder) < 0 || build_filter(builder, filter) < 0)
 		return -1;

@@ -76,8 +76,19 @@ static const char *home_of(const struct request *request)
 	return home;
 }
 
+/*
+ * Is our id the host's root, also when a user namespace gave it another number? The kernel's own
+ * settings belong to that root alone, so whose they are tells; unknown counts as yes.
+ */
+static bool is_global_root(void)
+{
+	struct stat st;
+	return stat("/proc/sys/kernel", &st) < 0 || st.st_uid == geteuid();
+}
+
 static void probe_caller(const struct request *request, struct host *host)
 {
+	host->global_root = is_global_root();
 	host->uid = geteuid();
 	host->gid = getegid();
 	host->pid = getpid();
@@ -141,7 +152,8 @@ static void probe_list(struct arena *arena, const char *const *paths, size_t cou
 /* filesystem.root: DIR: whatever it has at its top, but what the box makes itself. */
 static void probe_root_dir(const char *root, struct host *host)
 {
-	static const char *const made[] = { ".", "..", "dev", "proc", "run", "sys", "tmp" };
+	static const char *const made[] = { ".", "..", "dev", "home", "proc", "root", "run", "sys",
+		"tmp" };
 	enum { TOP_MAX = 64 };
 	struct host_path *top = NULL;
 	DIR *dir = opendir(root);

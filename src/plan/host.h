@@ -54,6 +54,7 @@ struct host {
 	const char *home;         /* absolute; $HOME if it is fit, else the user database's; never NULL */
 	pid_t pid;                /* of the supervisor */
 	bool root;                /* may act for other ids: effective id 0 with CAP_SETUID and CAP_SYS_ADMIN */
+	bool global_root;         /* the caller's id is that of the host's root, whatever its number here */
 	uid_t box_uid;            /* root: an id outside that owns nothing, for the box; else uid */
 	gid_t box_gid;
 

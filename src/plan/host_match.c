@@ -108,15 +108,53 @@ static bool applies(const struct search *search, const struct policy_pattern *pa
 	return search->only ? pattern == search->only : pattern->pattern[0] != '/';
 }
 
+/*
+ * A directory that we cannot search. What the command cannot search either hides itself; but where
+ * the caller owns the directory, or may open names in it without listing them, the command can get
+ * at what we do not see, now or in a later run: then nothing is run.
+ */
+static int unsearchable(struct search *search, const char *path, int errnum)
+{
+	if (errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP)
+		return 0;
+	struct stat st;
+	bool there = lstat(path, &st) == 0;
+	if (errnum == EACCES && there && st.st_uid != geteuid() && access(path, X_OK) < 0)
+		return 0;
+	if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)
+		return err_set(search->err, ERR_no_resources, errnum,
+			"'%s' cannot be searched for hidden or protected files: %s", path, strerror(errnum));
+	return err_set(search->err, ERR_pattern_unsearchable, errnum,
+		"'%s' cannot be searched for hidden or protected files: %s", path, strerror(errnum));
+}
+
+/* The first directory on the way to a path that lets us not through, for the error. */
+static const char *barrier(struct arena *arena, const char *path)
+{
+	struct stat st;
+	char *prefix = arena_strdup(arena, path);
+	for (char *slash = strrchr(prefix, '/'); slash && slash > prefix; slash = strrchr(prefix, '/')) {
+		*slash = 0;
+		if (lstat(prefix, &st) == 0)
+			break;
+	}
+	return prefix;
+}
+
 /* A pattern that names one place: look there. */
 static int look(struct search *search, bool hide, const struct policy_pattern *pattern, bool *ret_found)
 {
+	struct arena *arena = &search->host->arena;
 	const char *path = pattern->pattern[0] == '/'
 		? pattern->pattern
-		: arena_printf(&search->host->arena, "%s/%s", search->tree, pattern->pattern);
+		: arena_printf(arena, "%s/%s", search->tree, pattern->pattern);
 	struct stat st;
 	*ret_found = lstat(path, &st) == 0;
-	return *ret_found ? add(search, hide, pattern, path, st.st_mode) : 0;
+	if (*ret_found)
+		return add(search, hide, pattern, path, st.st_mode);
+	int errnum = errno;
+	return errnum == EACCES ? unsearchable(search, barrier(arena, path), errnum)
+				: unsearchable(search, path, errnum);
 }
 
 static bool matches(const struct search *search, const struct policy_pattern *pattern, const char *path)
@@ -166,12 +204,13 @@ static int walk(struct search *search, int fd, const char *path, int depth)
 {
 	DIR *dir = fdopendir(fd);
 	if (!dir) {
+		int errnum = errno;
 		close(fd);
-		return 0;
+		return unsearchable(search, path, errnum);
 	}
 	int r = 0;
 	struct dirent *entry;
-	while (r == 0 && (entry = readdir(dir))) {
+	while (r == 0 && (errno = 0, entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		if (++search->looked_at > HOST_WALK_MAX || depth > 128) {
@@ -187,11 +226,13 @@ static int walk(struct search *search, int fd, const char *path, int depth)
 		r = judge(search, child, mode, &hidden);
 		if (r == 0 && !hidden && S_ISDIR(mode)) {
 			int next = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			if (next >= 0)
-				r = walk(search, next, child, depth + 1);
+			r = next >= 0 ? walk(search, next, child, depth + 1) : unsearchable(search, child, errno);
 		}
 		arena_free(&scratch);
+		errno = 0;
 	}
+	if (r == 0 && errno)
+		r = unsearchable(search, path, errno);
 	closedir(dir);
 	return r;
 }
@@ -212,7 +253,20 @@ static void note_missing(struct search *search)
 static int walk_tree(struct search *search)
 {
 	int fd = open(search->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 ? walk(search, fd, search->tree, 0) : 0;
+	return fd >= 0 ? walk(search, fd, search->tree, 0) : unsearchable(search, search->tree, errno);
+}
+
+/* A grant of a single file: patterns without a "/" mean its own name, too. */
+static int judge_file(struct search *search, mode_t mode)
+{
+	const struct policy *policy = search->policy;
+	const char *name = strrchr(search->tree, '/') + 1;
+	for (size_t i = 0; i < policy->fs.hide_count; i++) {
+		const struct policy_pattern *pattern = &policy->fs.hide[i];
+		if (!strchr(pattern->pattern, '/') && host_match_pattern(pattern->pattern, name))
+			return add(search, true, pattern, search->tree, mode);
+	}
+	return 0;
 }
 
 /* One kind of pattern in the tree at hand; *ret_walk is set when one can match anywhere. */
@@ -247,11 +301,13 @@ static int search_tree(struct search *search, const char *tree, bool written)
 	search->only = NULL;
 	search->found = ARENA_ARRAY(&search->host->arena, search->policy->fs.protect_count + 1, bool);
 	bool must_walk = false;
+	if (!S_ISDIR(fact->mode))
+		return judge_file(search, fact->mode);
 	if (look_all(search, true, &must_walk) < 0)
 		return -1;
 	if (written && look_all(search, false, &must_walk) < 0)
 		return -1;
-	if (must_walk && S_ISDIR(fact->mode) && walk_tree(search) < 0)
+	if (must_walk && walk_tree(search) < 0)
 		return -1;
 	note_missing(search);
 	return 0;
@@ -276,25 +332,94 @@ static int search_absolute(struct search *search, const struct policy_pattern *p
 	return r;
 }
 
+/* The tree that is written directly and holds the path, or NULL. */
+static const char *written_tree(const struct search *search, const struct request *request, const char *path)
+{
+	const struct policy *policy = search->policy;
+	for (size_t i = 0; i <= policy->fs.write_count; i++) {
+		const char *tree = i < policy->fs.write_count ? policy->fs.write[i].path
+			: policy->fs.workspace == WORKSPACE_WRITE ? request->workspace
+								   : NULL;
+		size_t len = tree ? strlen(tree) : 0;
+		if (tree && strncmp(path, tree, len) == 0 && path[len] == '/')
+			return tree;
+	}
+	return NULL;
+}
+
+/*
+ * The box cannot touch its judge: a policy's own files, and the directories where a later run looks
+ * for policies, are protected wherever a grant would let them be written.
+ */
+static int guard_place(struct search *search, const struct request *request, const char *place, bool must)
+{
+	static const struct policy_pattern judge = { .pattern = "the policies of agentbox", .literal = true };
+	char *real = realpath(place, NULL);
+	const char *path = real ? arena_strdup(&search->host->arena, real) : place;
+	free(real);
+	struct stat st;
+	const char *tree = written_tree(search, request, path);
+	if (!tree)
+		return 0;
+	search->tree = tree;
+	if (lstat(path, &st) == 0)
+		return add(search, false, &judge, path, st.st_mode);
+	if (!must)
+		return 0;
+	return err_set(search->err, ERR_protect_missing, errno,
+		"'%s', where policies are looked up, does not exist in '%s', which is written directly: the box "
+		"could make it", path, tree);
+}
+
+static int guard_policies(struct search *search, const struct request *request)
+{
+	struct arena *arena = &search->host->arena;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < search->policy->source_count; i++)
+		r = guard_place(search, request, search->policy->sources[i], false);
+	const char *config = NULL, *home = NULL;
+	for (size_t i = 0; request->environ && request->environ[i]; i++) {
+		if (strncmp(request->environ[i], "XDG_CONFIG_HOME=/", 17) == 0)
+			config = request->environ[i] + 16;
+		if (strncmp(request->environ[i], "HOME=/", 6) == 0)
+			home = request->environ[i] + 5;
+	}
+	if (r == 0 && (config || home))
+		r = guard_place(search, request,
+			config ? arena_printf(arena, "%s/agentbox", config)
+			       : arena_printf(arena, "%s/.config/agentbox", home),
+			true);
+	return r == 0 ? guard_place(search, request, "/etc/agentbox", true) : r;
+}
+
+static int match_patterns(struct search *search, const struct request *request)
+{
+	const struct policy *policy = search->policy;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < policy->fs.read_count; i++)
+		r = search_tree(search, policy->fs.read[i].path, false);
+	for (size_t i = 0; r == 0 && i < policy->fs.write_count; i++)
+		r = search_tree(search, policy->fs.write[i].path, true);
+	if (r == 0 && policy->fs.workspace != WORKSPACE_NONE)
+		r = search_tree(search, request->workspace, policy->fs.workspace == WORKSPACE_WRITE);
+	for (size_t i = 0; r == 0 && i < policy->fs.hide_count; i++)
+		if (policy->fs.hide[i].pattern[0] == '/')
+			r = search_absolute(search, &policy->fs.hide[i], true);
+	for (size_t i = 0; r == 0 && i < policy->fs.protect_count; i++)
+		if (policy->fs.protect[i].pattern[0] == '/')
+			r = search_absolute(search, &policy->fs.protect[i], false);
+	return r;
+}
+
 int host_match(const struct policy *policy, const struct request *request, struct host *host,
 	struct err *err)
 {
-	if (policy->fs.hide_count == 0 && policy->fs.protect_count == 0)
-		return 0;
 	struct search search = { .policy = policy, .host = host, .err = err };
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < policy->fs.read_count; i++)
-		r = search_tree(&search, policy->fs.read[i].path, false);
-	for (size_t i = 0; r == 0 && i < policy->fs.write_count; i++)
-		r = search_tree(&search, policy->fs.write[i].path, true);
-	if (r == 0 && policy->fs.workspace != WORKSPACE_NONE)
-		r = search_tree(&search, request->workspace, policy->fs.workspace == WORKSPACE_WRITE);
-	for (size_t i = 0; r == 0 && i < policy->fs.hide_count; i++)
-		if (policy->fs.hide[i].pattern[0] == '/')
-			r = search_absolute(&search, &policy->fs.hide[i], true);
-	for (size_t i = 0; r == 0 && i < policy->fs.protect_count; i++)
-		if (policy->fs.protect[i].pattern[0] == '/')
-			r = search_absolute(&search, &policy->fs.protect[i], false);
+	if (policy->fs.hide_count || policy->fs.protect_count)
+		r = match_patterns(&search, request);
+	if (r == 0 && (policy->fs.write_count || policy->fs.workspace == WORKSPACE_WRITE))
+		r = guard_policies(&search, request);
 	host->hidden = search.hidden;
 	host->protected = search.protected;
 	host->missing = search.missing;

@@ -65,8 +65,12 @@ static void rule_of_op(struct builder *builder, const struct plan_op *op)
 	bool optional = op->flags & OPF_OPTIONAL;
 	switch (op->kind) {
 	case OP_PROC:
-		/* A process writes its own settings there; what is not its own the kernel keeps. */
-		rule(builder, op->target, READ | EXECUTE | FILE_WRITE, false, false);
+		/*
+		 * Nothing in /proc is written: not even one's own settings there, such as the score by
+		 * which the kernel chooses whom to kill. A nested user namespace needs its id maps.
+		 */
+		rule(builder, op->target,
+			READ_SYSTEM | (builder->policy->nesting ? FILE_WRITE : 0), false, false);
 		return;
 	case OP_BIND:
 		if (op->flags & OPF_DEVICE)

@@ -43,7 +43,11 @@ int build_limits(struct builder *builder)
 	plan->oom_score_adj = "500";
 	plan->umask = 022;
 
-	rlimit(builder, RLIMIT_CORE, 0, 0, "a core file would be a copy of secrets");
+	/*
+	 * One byte, not none: core(5), a limit of 1 is the only one that keeps the kernel from starting
+	 * the host's crash handler where core_pattern is a pipe. No file of one byte is ever written.
+	 */
+	rlimit(builder, RLIMIT_CORE, 1, 1, "no core files, no crash handler");
 	if (limits->open_files.value)
 		rlimit(builder, RLIMIT_NOFILE, limits->open_files.value, limits->open_files.value,
 			"limits.open_files");

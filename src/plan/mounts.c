@@ -92,7 +92,8 @@ static void show_devices(struct builder *builder)
 		struct plan_op *op = build_op(builder, OP_BIND, nodes[i], "device");
 		op->source = arena_printf(&builder->plan->arena, "/%s", nodes[i]);
 		op->mode = S_IFCHR;
-		op->flags = OPF_DEVICE | OPF_NOEXEC;
+		/* The mount is read-only, so that the host's node keeps its times; the device is not. */
+		op->flags = OPF_DEVICE | OPF_NOEXEC | OPF_READONLY;
 	}
 }
 
@@ -135,6 +136,37 @@ static void make_run(struct builder *builder)
 		place(builder, request->code_path + 1, 0444, request->code, request->code_len);
 }
 
+/* Is there an operation for this very name already? */
+static bool taken(const struct builder *builder, const char *target)
+{
+	for (size_t i = 0; i < builder->plan->op_count; i++)
+		if (strcmp(builder->ops[i].target, target) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Nothing may be made below a name that is a link: in a root directory of the caller's it could lead
+ * anywhere. (The host's own top has links only where directories of the box never are.)
+ */
+static int refuse_below_links(struct builder *builder)
+{
+	for (size_t i = 0; i < builder->plan->op_count; i++) {
+		const struct plan_op *link = &builder->ops[i];
+		size_t len = strlen(link->target);
+		for (size_t k = 0; link->kind == OP_LINK && k < builder->plan->op_count; k++) {
+			const struct plan_op *op = &builder->ops[k];
+			if (k == i || strncmp(op->target, link->target, len) != 0 ||
+				(op->target[len] != '/' && op->target[len] != 0))
+				continue;
+			return build_refuse(builder, ERR_unsupported, &builder->policy->fs.root_at,
+				"'/%s' is needed in the box, but the root directory has a symbolic link at '/%s'",
+				op->target, link->target);
+		}
+	}
+	return 0;
+}
+
 static void make_skeleton(struct builder *builder)
 {
 	show_top(builder);
@@ -144,7 +176,7 @@ static void make_skeleton(struct builder *builder)
 	make_run(builder);
 	make_dir(builder, "proc", 0555);
 	make_dir(builder, "tmp", 01777);
-	if (!build_shown_by(builder, "var")) {
+	if (!taken(builder, "var")) {
 		make_dir(builder, "var", 0755);
 		link_to(builder, "var/tmp", "/tmp", "made");
 	}
@@ -211,7 +243,7 @@ int build_mounts(struct builder *builder)
 	if (build_home(builder, &home) < 0 || build_grant_points(builder) < 0)
 		return -1;
 	show_private(builder, home);
-	if (build_grants(builder) < 0)
+	if (build_grants(builder) < 0 || refuse_below_links(builder) < 0)
 		return -1;
 	if (builder->plan->op_count > PLAN_OPS_MAX)
 		return build_refuse(builder, ERR_too_many_matches, NULL,

@@ -212,6 +212,17 @@ static void pin(struct builder *builder, const char *target, unsigned flags, mod
 		(S_ISLNK(mode) ? OPF_LINK_ITSELF : 0);
 }
 
+/* Every directory between the grant's top and target is held in its place. */
+static void pin_parents(struct builder *builder, const struct build_grant *grant, const char *target,
+	const char *why)
+{
+	const char *slash = target + strlen(grant->target);
+	if (!*slash)
+		return; /* the grant itself */
+	for (slash = strchr(slash + 1, '/'); slash; slash = strchr(slash + 1, '/'))
+		pin(builder, arena_strndup(&builder->plan->arena, target, (size_t)(slash - target)), 0, S_IFDIR, why);
+}
+
 /*
  * Protected: read-only itself, and every directory above it up to the grant's top held in its place,
  * since a parent that can be renamed could be replaced by another with other content.
@@ -223,21 +234,27 @@ static void protect(struct builder *builder, const struct host_match *match)
 	if (!grant || !grant->write || strcmp(grant->target, target) == 0)
 		return; /* not shown, or read-only already */
 	const char *why = build_why(builder, "filesystem.protect", &match->pattern->at);
-	const char *slash = target + strlen(grant->target);
-	for (slash = strchr(slash + 1, '/'); slash; slash = strchr(slash + 1, '/'))
-		pin(builder, arena_strndup(&builder->plan->arena, target, (size_t)(slash - target)), 0, S_IFDIR, why);
+	pin_parents(builder, grant, target, why);
 	pin(builder, target, OPF_READONLY, match->mode, why);
 }
 
+/*
+ * Hidden: covered. Where the tree is written, its parents are held as well: a box that could rename
+ * one would find the file uncovered in the next run, where it no longer has the hidden name.
+ */
 static void hide(struct builder *builder, const struct host_match *match)
 {
 	const char *target = match->path + 1;
-	if (!grant_of(builder, target) && !build_shown_by(builder, target))
+	const struct build_grant *grant = grant_of(builder, target);
+	if (!grant && !build_shown_by(builder, target))
 		return;
+	bool written = grant && grant->write;
 	const char *why = build_why(builder, "filesystem.hide", &match->pattern->at);
+	if (written)
+		pin_parents(builder, grant, target, why);
 	struct plan_op *op = build_op(builder, OP_MASK, target, why);
 	op->mode = match->mode & S_IFMT;
-	op->flags = OPF_READONLY | OPF_OPTIONAL | OPF_UNDER_GRANT |
+	op->flags = OPF_READONLY | OPF_UNDER_GRANT | (written ? 0 : OPF_OPTIONAL) |
 		(S_ISLNK(match->mode) ? OPF_LINK_ITSELF : 0);
 }
 
@@ -257,6 +274,23 @@ static int check_missing(struct builder *builder)
 	return 0;
 }
 
+/* Patterns that can match anywhere hold what is there now; the box may make another of the name. */
+static void warn_of_patterns(struct builder *builder)
+{
+	bool written = false;
+	for (size_t i = 0; i < builder->grant_count; i++)
+		written |= builder->grants[i].write;
+	for (size_t i = 0; written && i < builder->policy->fs.protect_count; i++) {
+		const struct policy_pattern *pattern = &builder->policy->fs.protect[i];
+		if (pattern->literal && strchr(pattern->pattern, '/'))
+			continue;
+		build_warn(builder, "protect_existing_only",
+			arena_printf(&builder->plan->arena,
+				"'%s' protects what is there now; in a tree that is written directly the box may make others",
+				pattern->pattern));
+	}
+}
+
 int build_grants(struct builder *builder)
 {
 	const struct host *host = builder->host;
@@ -264,6 +298,7 @@ int build_grants(struct builder *builder)
 		mount_grant(builder, &builder->grants[i]);
 	if (check_missing(builder) < 0)
 		return -1;
+	warn_of_patterns(builder);
 	for (size_t i = 0; i < host->protected_count; i++)
 		protect(builder, &host->protected[i]);
 	for (size_t i = 0; i < host->hidden_count; i++)

@@ -42,9 +42,10 @@ spaces=$(printf '%s\0' "${files[@]}" | grep -zE '\.(c|h|def|bats|bash|sh|py|yaml
 [ -z "$spaces" ] || wrong "blanks at the end of a line:" "$spaces"
 
 if command -v clang-format-14 >/dev/null; then
+	# shellcheck disable=SC2016 # $0 is the inner shell's
 	unformatted=$(printf '%s\0' "${files[@]}" | grep -zE '^(src|tests)/.*\.[ch]$' |
-		xargs -0 -r clang-format-14 --dry-run 2>&1 | grep -oE '^[^:]+' | sort | uniq -c | head -n 40 || true)
-	[ -z "$unformatted" ] || wrong "clang-format-14 would change (lines, file):" "$unformatted"
+		xargs -0 -r -n 1 -P 2 sh -c 'clang-format-14 --dry-run -Werror "$0" 2>/dev/null || echo "$0"' | sort)
+	[ -z "$unformatted" ] || wrong "clang-format-14 would change:" "$unformatted"
 fi
 
 if command -v shellcheck >/dev/null; then

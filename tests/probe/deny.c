@@ -4,7 +4,8 @@
  *	deny NAME=ERRNO... -- COMMAND [ARG...]
  *
  * NAME is a system call's name, or clone+ns for clone(2) with any namespace flag (the default
- * profiles of container engines refuse just that). ERRNO is EPERM, EACCES, ENOSYS, EINVAL, ENOSPC or EMFILE.
+ * profiles of container engines refuse just that). ERRNO is EPERM, EACCES, ENOSYS, EINVAL, ENOSPC
+ *or EMFILE.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NAMESPACE_FLAGS \
+#define NAMESPACE_FLAGS                                                                            \
 	(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | \
 		0x02000000 /* CLONE_NEWCGROUP */)
 #define RULES_MAX 64
@@ -31,8 +32,8 @@ static int errno_number(const char *name)
 	static const struct {
 		const char *name;
 		int number;
-	} known[] = { { "EPERM", EPERM }, { "EACCES", EACCES }, { "ENOSYS", ENOSYS }, { "EINVAL", EINVAL },
-		{ "ENOSPC", ENOSPC }, { "EMFILE", EMFILE } };
+	} known[] = { { "EPERM", EPERM }, { "EACCES", EACCES }, { "ENOSYS", ENOSYS },
+		{ "EINVAL", EINVAL }, { "ENOSPC", ENOSPC }, { "EMFILE", EMFILE } };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strcmp(name, known[i].name) == 0)
@@ -55,8 +56,8 @@ static int call_number(const char *name)
 /* Add the instructions for one rule; they fall through when it does not apply. */
 static size_t add_rule(struct sock_filter *at, const char *name, int errnum)
 {
-	struct sock_filter refuse =
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned)errnum & SECCOMP_RET_DATA));
+	struct sock_filter refuse = BPF_STMT(
+		BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned)errnum & SECCOMP_RET_DATA));
 
 	if (strcmp(name, "clone+ns") == 0) {
 		struct sock_filter code[] = {
@@ -69,7 +70,8 @@ static size_t add_rule(struct sock_filter *at, const char *name, int errnum)
 		memcpy(at, code, sizeof(code));
 		return sizeof(code) / sizeof(code[0]);
 	}
-	at[0] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call_number(name), 0, 1);
+	at[0] = (struct sock_filter)BPF_JUMP(
+		BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call_number(name), 0, 1);
 	at[1] = refuse;
 	return 2;
 }
@@ -81,8 +83,8 @@ int main(int argc, char **argv)
 	size_t len = 0;
 	int i;
 
-	code[len++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		offsetof(struct seccomp_data, nr));
+	code[len++] = (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0 && i <= RULES_MAX; i++) {
 		char *equals = strchr(argv[i], '=');
 

@@ -5,10 +5,11 @@
  *	fault list COMMAND [ARG...]			one line per call: PROCESS NAME ARG
  *	fault ERRNO PROCESS NAME NTH COMMAND [ARG...]	that one fails with the number ERRNO
  *
- * PROCESS counts the processes in the order of their birth from 0; NTH counts the calls of that NAME
- * in that process from 0; ARG is the first argument in hexadecimal. The listing ends with the second successful exec that is not
- * the first process's: that is where the box's command begins. The report goes to the file
- * descriptor in $FAULT_FD (default 2); the exit status is that of the command.
+ * PROCESS counts the processes in the order of their birth from 0; NTH counts the calls of that
+ *NAME in that process from 0; ARG is the first argument in hexadecimal. The listing ends with the
+ *second successful exec that is not the first process's: that is where the box's command begins.
+ *The report goes to the file descriptor in $FAULT_FD (default 2); the exit status is that of the
+ *command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,12 +63,14 @@ static void on_entry(struct tracer *tracer, struct process *process, struct user
 
 	process->number = (long)regs->orig_rax;
 	if (tracer->list && !tracer->over) {
-		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)process->number);
+		char *name =
+			seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)process->number);
 
 		dprintf(tracer->report, "%d %s %llx\n", index, name ? name : "?", regs->rdi);
 		free(name);
 	}
-	if (tracer->list || tracer->over || index != tracer->process || process->number != tracer->wanted)
+	if (tracer->list || tracer->over || index != tracer->process ||
+		process->number != tracer->wanted)
 		return;
 	if (process->named++ == tracer->nth) {
 		process->failing = true;
@@ -78,15 +81,18 @@ static void on_entry(struct tracer *tracer, struct process *process, struct user
 	}
 }
 
-static void on_exit_of_call(struct tracer *tracer, struct process *process,
-	struct user_regs_struct *regs)
+static void on_exit_of_call(
+	struct tracer *tracer, struct process *process, struct user_regs_struct *regs)
 {
 	bool is_exec = process->number == SYS_execve || process->number == SYS_execveat;
 
 	if (process->failing) {
 		process->failing = false;
-		/* brk(2) says no by returning the break as it was; 0 is below every one that is asked for. */
-		regs->rax = process->number == SYS_brk ? 0 : (unsigned long long)-(long long)tracer->errnum;
+		/* brk(2) says no by returning the break as it was; 0 is below every one that is
+		 * asked for. */
+		regs->rax = process->number == SYS_brk
+				    ? 0
+				    : (unsigned long long)-(long long)tracer->errnum;
 		ptrace(PTRACE_SETREGS, process->pid, 0, regs);
 		return;
 	}
@@ -120,7 +126,8 @@ static int follow(struct tracer *tracer)
 
 		if (WIFEXITED(status) || WIFSIGNALED(status)) {
 			if (process == &tracer->processes[0])
-				answer = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+				answer = WIFEXITED(status) ? WEXITSTATUS(status)
+							   : 128 + WTERMSIG(status);
 			process->pid = -1;
 			continue;
 		}
@@ -153,7 +160,7 @@ static int start(char **argv, int report)
 int main(int argc, char **argv)
 {
 	long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-		PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+		       PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
 	static struct tracer tracer;
 	const char *fd = getenv("FAULT_FD");
 	char **command;
@@ -162,7 +169,8 @@ int main(int argc, char **argv)
 
 	tracer.list = argc > 2 && strcmp(argv[1], "list") == 0;
 	if (!tracer.list && argc < 6) {
-		fprintf(stderr, "usage: fault list COMMAND... | fault ERRNO PROCESS NAME NTH COMMAND...\n");
+		fprintf(stderr,
+			"usage: fault list COMMAND... | fault ERRNO PROCESS NAME NTH COMMAND...\n");
 		return 2;
 	}
 	command = argv + (tracer.list ? 2 : 5);

@@ -1,6 +1,7 @@
 /*
  * newcalls: tries the calls, old and new, that make namespaces and mounts, and a few others that
- * have no business in a box. One line each: "NAME ERRNO-NAME", or "NAME 0" where it was let through.
+ * have no business in a box. One line each: "NAME ERRNO-NAME", or "NAME 0" where it was let
+ * through.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -82,7 +83,8 @@ int main(void)
 	say("fsopen", syscall(SYS_fsopen, "proc", 0));
 	say("open_tree", syscall(SYS_open_tree, AT_FDCWD, "/", OPEN_TREE_CLONE_FLAG));
 	say("move_mount", syscall(SYS_move_mount, -1, "", AT_FDCWD, "/tmp", 4));
-	say("mount_setattr", syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, attributes, sizeof(attributes)));
+	say("mount_setattr",
+		syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, attributes, sizeof(attributes)));
 	say("mount", mount("none", "/tmp", "tmpfs", 0, NULL));
 	say("umount2", umount2("/tmp", MNT_DETACH));
 	say("pivot_root", syscall(SYS_pivot_root, "/tmp", "/tmp"));

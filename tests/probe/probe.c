@@ -2,8 +2,8 @@
  * probe: reports what a command sees from inside the box, as one JSON object on stdout.
  *
  * Static, so that it needs nothing of the box but itself. It only looks: the few attempts it makes
- * (making a file in the directories that its arguments name) are undone at once. It judges nothing; the
- * tests do.
+ * (making a file in the directories that its arguments name) are undone at once. It judges nothing;
+ * the tests do.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -56,8 +56,9 @@ static void report_ids(void)
 	struct utsname name;
 	char cwd[4096];
 
-	printf("\"uid\":%d,\"gid\":%d,\"pid\":%d,\"ppid\":%d,\"sid\":%d,\"pgid\":%d,", (int)getuid(),
-		(int)getgid(), (int)getpid(), (int)getppid(), (int)getsid(0), (int)getpgid(0));
+	printf("\"uid\":%d,\"gid\":%d,\"pid\":%d,\"ppid\":%d,\"sid\":%d,\"pgid\":%d,",
+		(int)getuid(), (int)getgid(), (int)getpid(), (int)getppid(), (int)getsid(0),
+		(int)getpgid(0));
 	printf("\"dumpable\":%d,\"umask\":%d,", prctl(PR_GET_DUMPABLE), (int)umask(022));
 	put_key("hostname");
 	put_string(uname(&name) == 0 ? name.nodename : "");
@@ -84,11 +85,11 @@ static void report_descriptors(void)
 			putchar(',');
 		first = false;
 		put_key(key);
-		put_string(S_ISFIFO(st.st_mode) ? "pipe"
-			: S_ISCHR(st.st_mode)   ? "character"
-			: S_ISREG(st.st_mode)   ? "file"
-			: S_ISDIR(st.st_mode)   ? "directory"
-						: "other");
+		put_string(S_ISFIFO(st.st_mode)  ? "pipe"
+			   : S_ISCHR(st.st_mode) ? "character"
+			   : S_ISREG(st.st_mode) ? "file"
+			   : S_ISDIR(st.st_mode) ? "directory"
+						 : "other");
 	}
 	printf("},");
 }
@@ -280,8 +281,9 @@ static void report_limits(void)
 	static const struct {
 		const char *name;
 		int resource;
-	} limits[] = { { "nofile", RLIMIT_NOFILE }, { "nproc", RLIMIT_NPROC }, { "core", RLIMIT_CORE },
-		{ "fsize", RLIMIT_FSIZE }, { "cpu", RLIMIT_CPU }, { "as", RLIMIT_AS } };
+	} limits[] = { { "nofile", RLIMIT_NOFILE }, { "nproc", RLIMIT_NPROC },
+		{ "core", RLIMIT_CORE }, { "fsize", RLIMIT_FSIZE }, { "cpu", RLIMIT_CPU },
+		{ "as", RLIMIT_AS } };
 
 	printf("\"rlimits\":{");
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
