@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_SIZE 16384
+#define BLOCK_SIZE (16384 - 64) /* with its head and malloc's still a round size */
 #define ALIGN      16
 
 struct arena_block {
@@ -73,13 +73,17 @@ char *arena_strdup(struct arena *arena, const char *text)
 
 char *arena_vprintf(struct arena *arena, const char *fmt, va_list ap)
 {
+	char small[256];
 	va_list again;
 	va_copy(again, ap);
-	int len = vsnprintf(NULL, 0, fmt, ap);
+	int len = vsnprintf(small, sizeof small, fmt, ap);
 	if (len < 0)
 		out_of_memory();
 	char *text = arena_alloc(arena, (size_t)len + 1);
-	vsnprintf(text, (size_t)len + 1, fmt, again);
+	if ((size_t)len < sizeof small)
+		memcpy(text, small, (size_t)len);
+	else
+		vsnprintf(text, (size_t)len + 1, fmt, again);
 	va_end(again);
 	return text;
 }

@@ -119,8 +119,12 @@ static _Noreturn void watch(const struct child *child, int signal_fd)
 	for (;;) {
 		/* Before the first wait too: the command may have ended while we were in vfork. */
 		reap(child);
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			_exit(125);
+		if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+			/* Whatever befell us: a child's end is still to be had, and our death by signal. */
+			siginfo_t info;
+			(void)waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
+			continue;
+		}
 		if (fds[1].revents)
 			listen(child);
 		struct signalfd_siginfo info[8];

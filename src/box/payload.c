@@ -132,6 +132,9 @@ int stage_seccomp(const struct child *child, struct err *err)
 	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_LISTENER };
 	int r = sync_send(child->setup_fd, &msg, listener);
 	close(listener);
+	/* unix(7): descriptors under way are counted for all of a user's processes together. */
+	if (r == -ETOOMANYREFS)
+		return child_fail(err, ERR_no_resources, r, "descriptors under way between this user's processes");
 	return r < 0 ? child_fail(err, ERR_internal, r, "sendmsg") : 0;
 }
 

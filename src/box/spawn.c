@@ -120,6 +120,11 @@ static int clone_as(const struct plan *plan, struct box *box, struct child *chil
 {
 	if (!plan->as_root)
 		return clone_init(plan, box, child);
+	/* The pipes become the box's, so that it can open them again by /dev/stderr and the like. */
+	int theirs[] = { child->stdin_fd, child->stdout_fd, child->stderr_fd };
+	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
+		if (theirs[i] >= 0 && fchown(theirs[i], plan->outer_uid, plan->outer_gid) < 0)
+			return -errno;
 	struct sources_self self;
 	int r = sources_become(plan, &self);
 	if (r < 0)

@@ -20,7 +20,7 @@ int stage_caps(struct child *child, struct err *err)
 			continue;
 		if (errno == EINVAL && cap > CAP_WAKE_ALARM)
 			break; /* past the kernel's last one */
-		return child_fail(err, ERR_internal, errno, "PR_CAPBSET_DROP");
+		return child_fail(err, ERR_userns_denied, errno, "PR_CAPBSET_DROP");
 	}
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return child_fail(err, ERR_internal, errno, "PR_CAP_AMBIENT");
@@ -28,7 +28,7 @@ int stage_caps(struct child *child, struct err *err)
 		SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
 		SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
-		return child_fail(err, ERR_internal, errno, "PR_SET_SECUREBITS");
+		return child_fail(err, ERR_userns_denied, errno, "PR_SET_SECUREBITS");
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { { 0 } };
 	if (syscall(SYS_capset, &header, none) < 0)

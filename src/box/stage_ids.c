@@ -120,8 +120,10 @@ int stage_guard(struct child *child, struct err *err)
 
 	/* The supervisor may have died before the prctl: its end of the socket tells. */
 	struct pollfd peer = { .fd = child->status_fd, .events = POLLIN };
-	if (poll(&peer, 1, 0) < 0 || (peer.revents & (POLLHUP | POLLERR)))
-		_exit(125);
+	if (poll(&peer, 1, 0) < 0)
+		return child_fail(err, ERR_internal, errno, "poll");
+	if (peer.revents & (POLLHUP | POLLERR))
+		_exit(125); /* nobody is left to tell */
 
 	/*
 	 * Ignored signals are inherited through exec; the standard ones are what callers ignore. Raw,
@@ -149,7 +151,7 @@ int stage_names(struct child *child, struct err *err)
 {
 	const char *name = child->plan->hostname;
 	if ((child->plan->namespaces & CLONE_NEWUTS) && sethostname(name, strlen(name)) < 0)
-		return child_fail(err, ERR_internal, errno, "sethostname");
+		return child_fail(err, ERR_userns_denied, errno, "sethostname");
 	return 0;
 }
 
@@ -160,7 +162,7 @@ int stage_loopback(struct child *child, struct err *err)
 		return 0;
 	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (sock < 0)
-		return child_fail(err, ERR_internal, errno, "socket");
+		return child_fail(err, ERR_no_resources, errno, "socket");
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 	int r = ioctl(sock, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
 	close(sock);

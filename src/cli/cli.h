@@ -8,6 +8,7 @@
 #ifndef AGENTBOX_CLI_CLI_H
 #define AGENTBOX_CLI_CLI_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -130,8 +131,10 @@ struct place {
 
 /*
  * Open what --result and --result-fd name, else stdout. A file is made if it is missing, and left
- * as it is until the result is written; a symbolic link is not followed. /dev/stdout, /dev/stderr,
- * /dev/fd/N and /proc/self/fd/N mean the descriptor.
+ * as it is until the result is written. No symbolic link is followed that a box may have left: not
+ * the file itself, and no directory of a relative name, or of an absolute one below the current
+ * directory or the workspace. A pipe without a reader is refused rather than waited for.
+ * /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N mean the descriptor.
  * Errors: usage, result_unwritable.
  */
 int place_open(const struct options *options, struct place *ret_place, struct err *err);
@@ -152,6 +155,14 @@ void paths_policy_env(struct arena *arena, struct policy_env *ret_env);
  * Errors: workspace_not_found.
  */
 int paths_workspace(struct arena *arena, const char *given, const char **ret_path, struct err *err);
+
+/* start.c: signals */
+
+/*
+ * Undo what supervise_signals() did to the mask, so that signals end the program in the ordinary
+ * way again. Those that came before are about a run that is over by now, and are dropped.
+ */
+void cli_signals_back(int signal_fd, const sigset_t *old);
 
 /* run_box.c: one box from a loaded policy; used by `run` and `test` */
 

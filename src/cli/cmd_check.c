@@ -8,12 +8,18 @@
 static int check_one(const char *name, const struct policy_env *env, bool verbose, struct buf *out)
 {
 	struct policy policy;
+	struct filter filter;
 	struct err err;
-	if (policy_load(&name, 1, NULL, 0, env, &policy, &err) < 0) {
+	int r = policy_load(&name, 1, NULL, 0, env, &policy, &err);
+	if (r == 0) {
+		/* Which system calls there are, only the filter knows. */
+		r = filter_get(&policy, &policy.arena, &filter, &err);
+		policy_free(&policy);
+	}
+	if (r < 0) {
 		say_error_text(&err, "", out);
 		return CLI_NO;
 	}
-	policy_free(&policy);
 	if (verbose) {
 		buf_add_visible(out, name, strlen(name), false);
 		buf_adds(out, ": valid\n");

@@ -20,6 +20,7 @@ struct call {
 	struct policy policy; /* when result.policy points to it */
 	struct place place;
 	int signal_fd;
+	sigset_t old_mask; /* the caller's, when there is a signal_fd */
 	struct cli_run run;
 };
 
@@ -56,8 +57,7 @@ static int make_plan(struct call *call, struct err *err)
 /* Signals that arrive from here on are seen by the supervisor, which ends the box and tells. */
 static int take_signals(struct call *call, struct err *err)
 {
-	sigset_t old;
-	int fd = supervise_signals(&old);
+	int fd = supervise_signals(&call->old_mask);
 	if (fd < 0)
 		return err_set(err, ERR_no_resources, -fd, "signals cannot be received: %s",
 			strerror(-fd));
@@ -125,6 +125,19 @@ static void say_result(const struct call *call)
 	say_note(&out);
 }
 
+/*
+ * The result cannot be written where it was asked for, perhaps by the box's doing. It must not be
+ * lost: to stdout where that is free, else to stderr.
+ */
+static void rescue(const struct call *call, const struct buf *text)
+{
+	const struct result *result = &call->run.result;
+	if (call->place.live && !result->live)
+		say_all(STDOUT_FILENO, buf_text(text), text->len);
+	else if (result->status != STATUS_ERROR)
+		say_all(STDERR_FILENO, buf_text(text), text->len);
+}
+
 /* The result, or the plan, to where it was asked for. Returns the exit status. */
 static int deliver(struct call *call, bool dry, struct err *err)
 {
@@ -132,6 +145,9 @@ static int deliver(struct call *call, bool dry, struct err *err)
 	AUTO_BUF out = { 0 };
 	int error;
 	result->duration_us = cli_clock_us() - call->cli->start_us;
+	/* Whoever is to read this may never do so; then a signal must end the waiting. */
+	if (call->signal_fd >= 0)
+		cli_signals_back(call->signal_fd, &call->old_mask);
 	if (dry) {
 		error = plan_explain_json(&call->run.plan, &out);
 	} else {
@@ -141,8 +157,11 @@ static int deliver(struct call *call, bool dry, struct err *err)
 	if (error)
 		return err_set(err, ERR_internal, error < -1 ? -error : 0,
 			"the result cannot be put into words: it is too large");
-	if (place_write(&call->place, &out, err) < 0)
-		return -1;
+	if (place_write(&call->place, &out, err) < 0) {
+		rescue(call, &out);
+		/* Told already where the place could not even be opened. */
+		return result->error.code == ERR_result_unwritable ? CLI_FAILED : -1;
+	}
 	return dry ? CLI_YES : result_exit_status(result);
 }
 

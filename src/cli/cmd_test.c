@@ -24,6 +24,8 @@ struct testing {
 	bool broken; /* a box could not be made, and no example expected that */
 	bool cancelled;
 	int signal_fd;
+	sigset_t watched; /* the mask of a run: the supervisor sees the signals */
+	sigset_t old;     /* the caller's: signals end the program, for between the runs */
 };
 
 #define SHOWN_MAX 2000 /* bytes of an output in a message */
@@ -177,8 +179,11 @@ static int try_command(struct testing *testing, const struct policy *policy,
 {
 	const char *workspace;
 	struct request request;
-	if (scratch_make(arena, &workspace, err) < 0)
+	sigprocmask(SIG_SETMASK, &testing->watched, NULL);
+	if (scratch_make(arena, &workspace, err) < 0) {
+		sigprocmask(SIG_SETMASK, &testing->old, NULL);
 		return -1;
+	}
 	int held = -1;
 	make_protected(policy, workspace, arena);
 	if (make_request(policy, test, testing->cli, workspace, arena, &request, err) == 0) {
@@ -192,6 +197,7 @@ static int try_command(struct testing *testing, const struct policy *policy,
 		cli_run_free(&run);
 	}
 	int r = scratch_remove(workspace);
+	sigprocmask(SIG_SETMASK, &testing->old, NULL);
 	if (r < 0 && held >= 0)
 		return err_set(
 			err, ERR_internal, -r, "%s cannot be removed: %s", workspace, strerror(-r));
@@ -347,11 +353,12 @@ int cmd_test(const struct cli *cli, struct err *err)
 	const struct options *options = &cli->options;
 	if (options->arg_count == 0)
 		return err_set(err, ERR_usage, 0, "no policy is named");
-	sigset_t old;
-	struct testing testing = { .cli = cli, .signal_fd = supervise_signals(&old) };
+	struct testing testing = { .cli = cli };
+	testing.signal_fd = supervise_signals(&testing.old);
 	if (testing.signal_fd < 0)
 		return err_set(err, ERR_no_resources, -testing.signal_fd,
 			"signals cannot be received: %s", strerror(-testing.signal_fd));
+	sigprocmask(SIG_SETMASK, &testing.old, &testing.watched);
 	struct arena arena = { 0 };
 	struct policy_env env;
 	paths_policy_env(&arena, &env);

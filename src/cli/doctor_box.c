@@ -160,7 +160,7 @@ static int run_probe(const struct policy *policy, const char *workspace,
 	};
 	struct supervise_io io = { -1, -1, -1, signals };
 	cli_run_box(policy, &request, &io, run);
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	cli_signals_back(signals, &old);
 	return 0;
 }
 

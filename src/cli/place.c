@@ -12,43 +12,144 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/sys.h"
 #include "cli/cli.h"
+
+/* Bytes of a name in a message: the reason that stands behind it must have room as well. */
+#define NAME_SHOWN 200
 
 static int unwritable(int errnum, const struct place *place, struct err *err)
 {
 	return err_set(err, ERR_result_unwritable, errnum,
-		"the result cannot be written to %s%s: %s",
-		place->file || !place->live ? "" : "descriptor ", place->name, strerror(errnum));
+		"the result cannot be written to %s%.*s: %s",
+		place->file || !place->live ? "" : "descriptor ", NAME_SHOWN, place->name,
+		strerror(errnum));
 }
 
-static int open_file(const char *path, struct place *place, struct err *err)
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/*
+ * How much of a directory's name is the caller's own words, in which links are followed. A box
+ * writes in the current directory or the workspace, so below these a link may be one that a box
+ * has left: of a relative name nothing is followed, of an absolute one what leads to them. The
+ * root directory is not looked at, or every absolute name would lie below it.
+ */
+static size_t own_words(char *dir, const char *workspace)
+{
+	struct stat here, there, at;
+	bool with_here = stat(".", &here) == 0;
+	bool with_there = workspace && stat(workspace, &there) == 0;
+	if (dir[0] != '/')
+		return 0;
+	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		bool found = stat(dir, &at) == 0 && ((with_here && same_file(&at, &here)) ||
+							    (with_there && same_file(&at, &there)));
+		*slash = '/';
+		if (found)
+			return (size_t)(slash - dir);
+	}
+	return strlen(dir);
+}
+
+/* Say which directory in the name is the link, from the byte `from` on. */
+static int refuse_link(char *dir, size_t from, const struct place *place, struct err *err)
+{
+	struct stat st;
+	for (char *slash = strchr(dir + from + (from > 0), '/'); slash;
+		slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode)) {
+			err_set(err, ERR_result_unwritable, ELOOP,
+				"the directory %.*s of the result file is a symbolic link",
+				NAME_SHOWN, dir);
+			return err_hint_set(err, "a box may have left it; if it is meant, give "
+						 "the real path, as realpath(1) prints it");
+		}
+		*slash = '/';
+	}
+	return unwritable(ELOOP, place, err);
+}
+
+/* Fill place->dir_fd with the directory that the file is in. */
+static int open_directory(
+	const char *path, const char *workspace, struct place *place, struct err *err)
+{
+	char dir[PATH_MAX];
+	size_t len = (size_t)(place->base - path);
+	/* realpath(3) and open(2) take no longer ones either. */
+	if (strlen(path) >= sizeof dir)
+		return unwritable(ENAMETOOLONG, place, err);
+	memcpy(dir, path, len);
+	dir[len] = 0;
+	size_t own = own_words(dir, workspace);
+	AUTO_FD top = -1;
+	if (own > 0) {
+		char next = dir[own];
+		dir[own] = 0;
+		top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		dir[own] = next;
+		if (top < 0)
+			return unwritable(errno, place, err);
+	}
+	const char *rest = dir + own + strspn(dir + own, own > 0 ? "/" : "");
+	place->dir_fd = sys_openat2(own > 0 ? top : AT_FDCWD, *rest ? rest : ".",
+		O_PATH | O_DIRECTORY | O_CLOEXEC, SYS_RESOLVE_NO_SYMLINKS);
+	if (place->dir_fd == -ELOOP)
+		return refuse_link(dir, own, place, err);
+	return place->dir_fd < 0 ? unwritable(-place->dir_fd, place, err) : 0;
+}
+
+/* Why the last component could not be opened. */
+static int refuse_file(int errnum, const struct place *place, struct err *err)
+{
+	struct stat st;
+	bool there = fstatat(place->dir_fd, place->base, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (errnum == ELOOP && there && S_ISLNK(st.st_mode)) {
+		err_set(err, ERR_result_unwritable, ELOOP,
+			"the result file %.*s is a symbolic link", NAME_SHOWN, place->name);
+		return err_hint_set(err, "name the file that it leads to");
+	}
+	if (errnum == ENXIO && there && S_ISFIFO(st.st_mode)) {
+		err_set(err, ERR_result_unwritable, ENXIO,
+			"the result file %.*s is a named pipe that nobody reads", NAME_SHOWN,
+			place->name);
+		return err_hint_set(err, "a box may have left it: remove it, or start its reader "
+					 "first");
+	}
+	return unwritable(errnum, place, err);
+}
+
+static int open_file(const char *path, const char *workspace, struct place *place, struct err *err)
 {
 	if (!*path)
 		return err_set(err, ERR_usage, 0, "--result: the name of the file is empty");
-	/*
-	 * No link is followed: a box that could write here may have left one that leads to a file
-	 * of the caller's, to have it overwritten.
-	 */
-	place->name = path;
-	place->file = true;
-	AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0666);
-	if (fd < 0 && errno == ELOOP) {
-		err_set(err, ERR_result_unwritable, ELOOP, "the result file %s is a symbolic link",
-			path);
-		return err_hint_set(err, "name the file that it leads to");
-	}
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return unwritable(errno, place, err);
 	const char *slash = strrchr(path, '/');
+	place->name = path;
 	place->base = slash ? slash + 1 : path;
-	if (S_ISREG(st.st_mode)) {
-		/* The path was opened, so it is shorter than PATH_MAX. */
-		char dir[PATH_MAX] = ".";
-		if (slash)
-			memccpy(dir, path, 0, (size_t)(place->base - path));
-		place->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (place->dir_fd < 0)
+	place->file = true;
+	if (open_directory(path, workspace, place, err) < 0)
+		return -1;
+	if (!*place->base)
+		return unwritable(EISDIR, place, err);
+	/*
+	 * A box that could write here may have left anything: a link that leads to a file of the
+	 * caller's, to have it overwritten, or a pipe that nobody reads, to have the caller wait.
+	 */
+	AUTO_FD fd = openat(place->dir_fd, place->base,
+		O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+	struct stat st;
+	if (fd < 0)
+		return refuse_file(errno, place, err);
+	if (fstat(fd, &st) < 0)
+		return unwritable(errno, place, err);
+	if (!S_ISREG(st.st_mode)) {
+		fd_close(&place->dir_fd);
+		int flags = fcntl(fd, F_GETFL);
+		if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
 			return unwritable(errno, place, err);
 	}
 	place->fd = fd_steal(&fd);
@@ -116,7 +217,7 @@ int place_open(const struct options *options, struct place *ret_place, struct er
 	if (number)
 		result = open_descriptor(number, &place, err);
 	else if (path)
-		result = open_file(path, &place, err);
+		result = open_file(path, options_value(options, OPTION_run_workspace), &place, err);
 	else
 		result = take_descriptor(STDOUT_FILENO, &place, err);
 	if (result < 0) {
@@ -133,7 +234,7 @@ static bool still_there(const struct place *place)
 	struct stat ours, theirs;
 	return fstat(place->fd, &ours) == 0 &&
 	       fstatat(place->dir_fd, place->base, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+	       same_file(&ours, &theirs);
 }
 
 static int replace_file(struct place *place)

@@ -3,6 +3,7 @@
  * but the options, the workspace's real path and, for --code -, stdin.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -150,6 +151,8 @@ int run_request(const struct options *options, const char *const *environ, struc
 	const char *cwd = value_of(options, OPTION_run_cwd);
 	if (cwd && !*cwd)
 		return err_set(err, ERR_usage, 0, "--cwd: the name of the directory is empty");
+	if (cwd && strlen(cwd) >= PATH_MAX)
+		return err_set(err, ERR_usage, 0, "--cwd: longer than %d bytes", PATH_MAX - 1);
 	if (cwd && *cwd != '/')
 		cwd = arena_printf(arena, "%s/%s", request.workspace, cwd);
 	request.cwd = cwd;

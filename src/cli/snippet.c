@@ -23,11 +23,11 @@ static const struct policy_code *find_lang(const struct policy *policy, const ch
 
 static int unknown_lang(const struct policy *policy, const char *lang, struct err *err)
 {
-	err_set(err, ERR_usage, 0, "policy \"%s\" does not say how to run --lang %s",
+	err_set(err, ERR_usage, 0, "policy \"%s\" does not say how to run --lang \"%.64s\"",
 		policy->name ? policy->name : "", lang);
 	if (policy->code_count == 0)
 		return err_hint_set(
-			err, "code: {%s: {command: [%s, \"" SNIPPET_SLOT "\"]}}", lang, lang);
+			err, "code: {%.32s: {command: [%.32s, \"" SNIPPET_SLOT "\"]}}", lang, lang);
 	AUTO_BUF known = { .max = sizeof err->hint };
 	for (size_t i = 0; i < policy->code_count; i++)
 		if (buf_addf(&known, "%s%s", i ? ", " : "", policy->code[i].lang) < 0)

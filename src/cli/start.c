@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +37,14 @@ int cli_open_standard(struct err *err)
 			close(fd);
 	}
 	return 0;
+}
+
+void cli_signals_back(int signal_fd, const sigset_t *old)
+{
+	struct signalfd_siginfo info;
+	while (read(signal_fd, &info, sizeof info) > 0 || errno == EINTR)
+		;
+	sigprocmask(SIG_SETMASK, old, NULL);
 }
 
 void cli_usage_hint(const struct command *command, struct err *err)

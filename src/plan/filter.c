@@ -8,6 +8,7 @@
 #include "plan/filter.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <sha2.h>
 #include <string.h>
 
@@ -56,11 +57,28 @@ static int unknown_name(const struct policy_word *word, const char *list, struct
 	return bad_word(word, err);
 }
 
+/* Namespaces and mounts have a key of their own, and no name opens them behind its back. */
+static int not_nested(const struct policy_word *word, struct err *err)
+{
+	err_set(err, ERR_policy_invalid, 0,
+		"syscalls.allow: `%s` can make namespaces or mounts, which `nesting: deny` refuses",
+		word->value);
+	err_hint_set(err, "write `nesting: allow`, or remove `%s` from the list", word->value);
+	return bad_word(word, err);
+}
+
+static bool needs_nesting(const struct filter_call *call)
+{
+	return call->grant == GRANT_NESTING || call->grant == GRANT_NESTED;
+}
+
 /* Lay one list over the actions. */
-static int apply_list(const struct policy_word *words, size_t count, bool allow,
-	uint8_t actions[FILTER_NUMBERS], struct err *err)
+static int apply_list(
+	const struct policy *policy, bool allow, uint8_t actions[FILTER_NUMBERS], struct err *err)
 {
 	const char *list = allow ? "allow" : "deny";
+	const struct policy_word *words = allow ? policy->sys_allow : policy->sys_deny;
+	size_t count = allow ? policy->sys_allow_count : policy->sys_deny_count;
 	for (size_t i = 0; i < count; i++) {
 		const struct policy_word *word = &words[i];
 		const struct filter_call *call = filter_call_named(word->value);
@@ -82,7 +100,10 @@ static int apply_list(const struct policy_word *words, size_t count, bool allow,
 			err_hint_set(err, "remove `%s` from the list", call->name);
 			return bad_word(word, err);
 		}
-		actions[number] = allow ? ACT_ALLOW : ACT_REFUSE;
+		if (allow && !policy->nesting && needs_nesting(call))
+			return not_nested(word, err);
+		uint8_t allowed = call->grant == GRANT_HELD ? call->normal : ACT_ALLOW;
+		actions[number] = allow ? allowed : ACT_REFUSE;
 	}
 	return 0;
 }
@@ -93,8 +114,8 @@ static int compile_custom(const struct policy *policy, struct arena *arena,
 	uint8_t actions[FILTER_NUMBERS];
 	filter_actions(ARCH_NATIVE, policy->profile == PROFILE_STRICT, policy->nesting, actions);
 	/* deny comes last, so it wins */
-	if (apply_list(policy->sys_allow, policy->sys_allow_count, true, actions, err) < 0 ||
-		apply_list(policy->sys_deny, policy->sys_deny_count, false, actions, err) < 0)
+	if (apply_list(policy, true, actions, err) < 0 ||
+		apply_list(policy, false, actions, err) < 0)
 		return -1;
 
 	struct sock_filter scratch[FILTER_PROGRAM_MAX];
@@ -119,4 +140,10 @@ int filter_get(const struct policy *policy, struct arena *arena, struct filter *
 		return compile_custom(policy, arena, ret_filter, err);
 	*ret_filter = policy->profile == PROFILE_STRICT ? filter_strict : filter_default;
 	return 0;
+}
+
+bool filter_profile_allows(bool strict, const struct seccomp_data *call)
+{
+	const struct filter *shipped = strict ? &filter_strict : &filter_default;
+	return filter_simulate(shipped, call) == SECCOMP_RET_ALLOW;
 }

@@ -19,8 +19,9 @@ struct violation;
 /*
  * The ready program for a policy. Nothing is kept between runs: compiling costs less than opening a
  * cached file would, and a file could be changed. Memory from `arena` or static.
- * Errors: policy_invalid (a name that is unknown, or denied though the start needs it) and
- * unsupported (allowed, but not there on this architecture), with the word's place; internal.
+ * Errors: policy_invalid (a name that is unknown, denied though the start needs it, or allowed
+ * though `nesting: deny` holds what it does) and unsupported (allowed, but not there on this
+ * architecture), with the word's place; internal.
  */
 int filter_get(const struct policy *policy, struct arena *arena, struct filter *ret_filter,
 	struct err *err);
@@ -31,6 +32,9 @@ uint32_t filter_simulate(const struct filter *filter, const struct seccomp_data 
 /* Number of a system call's name on this architecture, -1 when unknown; and the name, or NULL. */
 int filter_number(const char *name);
 const char *filter_name(int number);
+
+/* Does the profile `default`, or `strict`, allow this call with these arguments? */
+bool filter_profile_allows(bool strict, const struct seccomp_data *call);
 
 enum filter_answer { FILTER_ALLOWED, FILTER_DENIED, FILTER_DEPENDS, FILTER_UNKNOWN };
 
@@ -45,7 +49,8 @@ enum filter_answer filter_explain(const struct filter *filter, const struct poli
  * Describe a refused call for the result: layer "syscall", operation (the call's name, or
  * "arch:0x40000003/nr:359" for a foreign one), target ("family 40 (AF_VSOCK)", "TIOCSTI", or NULL),
  * rule ("syscalls", "syscalls.deny", "nesting"), reason, hint (YAML to paste, or NULL where no key
- * would grant it). Strings are static or from arena.
+ * would grant this very call, or the policy's own `deny` is what refused it). Strings are static or
+ * from arena.
  */
 void filter_describe(const struct seccomp_data *call, struct arena *arena, struct violation *ret);
 

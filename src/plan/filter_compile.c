@@ -27,6 +27,9 @@
 #define CLONE_NAMESPACES   0x7e020000u
 #define UNSHARE_NAMESPACES (CLONE_NAMESPACES | 0x80u /* CLONE_NEWTIME */)
 
+#define SET_ID_BITS 06000u /* S_ISUID, S_ISGID */
+#define INIT_PID    1u     /* agentbox's own process in the box */
+
 /* Tests of arguments: what to do in order, with the lower 32 bits of one argument at a time. */
 enum step_kind {
 	STEP_END, /* answer `action` */
@@ -98,6 +101,7 @@ static const struct step blocks[ACT_COUNT][STEPS_MAX] = {
 	},
 	[ACT_MKNOD] = {
 		{ STEP_ARG, 1, 0 },
+		{ STEP_SET, SET_ID_BITS, ANSWER(REFUSE) },
 		{ STEP_AND, 0xf000 /* S_IFMT */, 0 },
 		{ STEP_EQ, 0x2000 /* S_IFCHR */, ANSWER(REFUSE) },
 		{ STEP_EQ, 0x6000 /* S_IFBLK */, ANSWER(REFUSE) },
@@ -105,9 +109,20 @@ static const struct step blocks[ACT_COUNT][STEPS_MAX] = {
 	},
 	[ACT_MKNODAT] = {
 		{ STEP_ARG, 2, 0 },
+		{ STEP_SET, SET_ID_BITS, ANSWER(REFUSE) },
 		{ STEP_AND, 0xf000 /* S_IFMT */, 0 },
 		{ STEP_EQ, 0x2000 /* S_IFCHR */, ANSWER(REFUSE) },
 		{ STEP_EQ, 0x6000 /* S_IFBLK */, ANSWER(REFUSE) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
+	[ACT_CHMOD] = {
+		{ STEP_ARG, 1, 0 },
+		{ STEP_SET, SET_ID_BITS, ANSWER(REFUSE) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
+	[ACT_FCHMODAT] = {
+		{ STEP_ARG, 2, 0 },
+		{ STEP_SET, SET_ID_BITS, ANSWER(REFUSE) },
 		{ STEP_END, 0, ANSWER(ALLOW) },
 	},
 	[ACT_PERSONALITY] = {
@@ -115,6 +130,36 @@ static const struct step blocks[ACT_COUNT][STEPS_MAX] = {
 		{ STEP_ARG, 0, 0 },
 		{ STEP_EQ, 0xffffffff, ANSWER(ALLOW) },
 		{ STEP_SET, ~0x60008u, ANSWER(REFUSE) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
+	[ACT_PROCESS] = {
+		{ STEP_ARG, 0, 0 },
+		{ STEP_EQ, INIT_PID, ANSWER(REFUSE) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
+	/* Init leads its process group and has the command's user, so these reach it as well. */
+	[ACT_SETPRIORITY] = {
+		{ STEP_ARG, 0, 0 },
+		{ STEP_EQ, 2 /* PRIO_USER */, ANSWER(REFUSE) },
+		{ STEP_ARG, 1, 0 },
+		{ STEP_EQ, INIT_PID, ANSWER(REFUSE) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
+	[ACT_IOPRIO_SET] = {
+		{ STEP_ARG, 0, 0 },
+		{ STEP_EQ, 3 /* IOPRIO_WHO_USER */, ANSWER(REFUSE) },
+		{ STEP_ARG, 1, 0 },
+		{ STEP_EQ, INIT_PID, ANSWER(REFUSE) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
+	/*
+	 * A listener of the box's own could tell refused calls to go on, were agentbox's ever closed
+	 * before the box is gone; until then the kernel answers EBUSY. Nobody is told, as libraries
+	 * ask for it without meaning it, to see what the kernel knows.
+	 */
+	[ACT_SECCOMP] = {
+		{ STEP_ARG, 1, 0 },
+		{ STEP_SET, 8 /* SECCOMP_FILTER_FLAG_NEW_LISTENER */, ANSWER(ABSENT) },
 		{ STEP_END, 0, ANSWER(ALLOW) },
 	},
 };

@@ -153,7 +153,18 @@ static const char *describe_namespaces(uint32_t flags, struct arena *arena)
 	return list;
 }
 
-static const char *describe_device(uint32_t mode)
+static const char *describe_mode(uint32_t mode, struct arena *arena)
+{
+	return mode & 06000 ? arena_printf(arena, "set-id mode %05o", mode & 07777) : NULL;
+}
+
+static bool is_device(uint32_t mode)
+{
+	return (mode & 0xf000) == 0x2000 || (mode & 0xf000) == 0x6000;
+}
+
+/* The file type of mknod(2) first: no device is made, whatever its mode. */
+static const char *describe_node(uint32_t mode, struct arena *arena)
 {
 	switch (mode & 0xf000) {
 	case 0x2000:
@@ -161,8 +172,16 @@ static const char *describe_device(uint32_t mode)
 	case 0x6000:
 		return "block device";
 	default:
-		return NULL;
+		return describe_mode(mode, arena);
 	}
+}
+
+/* Of what is refused for reaching init; who: a process, a process group or a user. */
+static const char *describe_init(bool whole_user, uint32_t who)
+{
+	if (whole_user)
+		return "all processes of a user";
+	return who == 1 ? "process 1 (the box's init)" : NULL;
 }
 
 /* What the arguments ask for, for those calls where they decide; else NULL. */
@@ -183,9 +202,19 @@ static const char *describe_arguments(
 	case ACT_IOCTL:
 		return WORD(requests, second);
 	case ACT_MKNOD:
-		return describe_device(second);
+		return describe_node(second, arena);
 	case ACT_MKNODAT:
-		return describe_device((uint32_t)call->args[2]);
+		return describe_node((uint32_t)call->args[2], arena);
+	case ACT_CHMOD:
+		return describe_mode(second, arena);
+	case ACT_FCHMODAT:
+		return describe_mode((uint32_t)call->args[2], arena);
+	case ACT_PROCESS:
+		return describe_init(false, first);
+	case ACT_SETPRIORITY:
+		return describe_init(first == 2, second);
+	case ACT_IOPRIO_SET:
+		return describe_init(first == 3, second);
 	case ACT_PERSONALITY:
 		return arena_printf(arena, "0x%07x", first);
 	default:
@@ -228,6 +257,27 @@ int filter_errno(const struct seccomp_data *call)
 	return row && row->normal != ACT_ABSENT ? EPERM : ENOSYS;
 }
 
+/* What both profiles allow, or leave unknown to all, only the policy's own list can refuse. */
+static bool denied_by_list(const struct filter_call *row, const struct seccomp_data *call)
+{
+	return row->normal == ACT_ABSENT ||
+	       (filter_profile_allows(false, call) && filter_profile_allows(true, call));
+}
+
+/* Would the name in `syscalls.allow` let this very call pass? Device nodes the kernel refuses. */
+static bool name_grants(const struct filter_call *row, const struct seccomp_data *call)
+{
+	switch (row->normal) {
+	case ACT_MKNOD:
+		return !is_device((uint32_t)call->args[1]);
+	case ACT_MKNODAT:
+		return !is_device((uint32_t)call->args[2]);
+	default:
+		return row->grant == GRANT_LIST ||
+		       (row->grant == GRANT_HELD && filter_profile_allows(false, call));
+	}
+}
+
 void filter_describe(const struct seccomp_data *call, struct arena *arena, struct violation *ret)
 {
 	*ret = (struct violation){
@@ -244,16 +294,17 @@ void filter_describe(const struct seccomp_data *call, struct arena *arena, struc
 		return;
 	}
 	ret->operation = row->name;
-	ret->target = describe_arguments(call, row->normal, arena);
-	ret->reason = ret->target ? "argument_not_allowed" : "not_allowed";
-	/* Allowed in every profile: only the policy's own list can have refused it. */
-	if (row->normal == ACT_ALLOW && row->strict == ACT_ALLOW) {
+	if (denied_by_list(row, call)) {
 		ret->rule = "syscalls.deny";
 		ret->reason = "denied";
-	} else if (row->grant == GRANT_NESTING) {
+		return;
+	}
+	ret->target = describe_arguments(call, row->normal, arena);
+	ret->reason = ret->target ? "argument_not_allowed" : "not_allowed";
+	if (row->grant == GRANT_NESTING) {
 		ret->rule = "nesting";
 		ret->hint = "nesting: allow";
-	} else if (row->grant == GRANT_LIST) {
+	} else if (name_grants(row, call)) {
 		ret->hint = arena_printf(arena, "syscalls: {allow: [%s]}", row->name);
 	}
 }

@@ -20,9 +20,15 @@ static const char *const conditions[ACT_COUNT] = {
 	[ACT_SOCKET_UNIX] = "for AF_UNIX",
 	[ACT_SOCKETPAIR] = "for AF_UNIX",
 	[ACT_IOCTL] = "for every request but TIOCSTI, TIOCLINUX, TIOCCONS and TIOCSETD",
-	[ACT_MKNOD] = "for everything but device nodes",
-	[ACT_MKNODAT] = "for everything but device nodes",
+	[ACT_MKNOD] = "for everything but device nodes and modes with set-id bits (06000)",
+	[ACT_MKNODAT] = "for everything but device nodes and modes with set-id bits (06000)",
+	[ACT_CHMOD] = "for modes without set-id bits (06000)",
+	[ACT_FCHMODAT] = "for modes without set-id bits (06000)",
 	[ACT_PERSONALITY] = "for PER_LINUX and PER_LINUX32, with UNAME26 and ADDR_NO_RANDOMIZE",
+	[ACT_PROCESS] = "for every process but 1, the box's init",
+	[ACT_SETPRIORITY] = "for processes and groups, but 1, the box's init",
+	[ACT_IOPRIO_SET] = "for processes and groups, but 1, the box's init",
+	[ACT_SECCOMP] = "without SECCOMP_FILTER_FLAG_NEW_LISTENER",
 };
 
 static const struct policy_word *find_word(
@@ -62,6 +68,15 @@ static const char *decided_by(
 		place(&policy->profile_at, arena));
 }
 
+/* The action whose test of arguments is in force. */
+static uint8_t tested_as(const struct filter_call *row, const struct policy *policy)
+{
+	if (policy->profile != PROFILE_STRICT ||
+		find_word(policy->sys_allow, policy->sys_allow_count, row->name))
+		return row->normal;
+	return row->strict;
+}
+
 /* How to get it, as the end of a sentence; "" when the policy itself refuses it. */
 static const char *how_to_get(
 	const struct filter_call *row, const struct policy *policy, struct arena *arena)
@@ -70,8 +85,17 @@ static const char *how_to_get(
 		return "";
 	if (row->grant == GRANT_NESTING)
 		return "; `nesting: allow` allows it";
+	if (row->grant == GRANT_NESTED)
+		return arena_printf(arena,
+			"; `nesting: allow` with `syscalls: {allow: [%s]}` allows it", row->name);
 	if (row->grant == GRANT_LIST)
 		return arena_printf(arena, "; `syscalls: {allow: [%s]}` allows it", row->name);
+	if (row->grant == GRANT_HELD && tested_as(row, policy) != row->normal)
+		return arena_printf(arena,
+			"; `syscalls: {allow: [%s]}` allows it as the profile `default` does",
+			row->name);
+	if (row->grant == GRANT_HELD)
+		return "; no key allows more";
 	return "; the kernel refuses it to a box in any case";
 }
 
@@ -106,12 +130,11 @@ enum filter_answer filter_explain(const struct filter *filter, const struct poli
 	}
 	const char *get = how_to_get(row, policy, arena);
 	if (set & OUTCOME_ALLOW) {
-		const char *condition =
-			conditions[policy->profile == PROFILE_STRICT ? row->strict : row->normal];
-		*ret_words = arena_printf(arena,
-			"%s is allowed %s, %s; otherwise it is refused "
-			"(EPERM) and recorded%s",
-			name, condition ? condition : "for some arguments", by, get);
+		const char *condition = conditions[tested_as(row, policy)];
+		*ret_words = arena_printf(arena, "%s is allowed %s, %s; otherwise it %s%s", name,
+			condition ? condition : "for some arguments", by,
+			set & OUTCOME_ABSENT ? "answers ENOSYS" : "is refused (EPERM) and recorded",
+			get);
 		return FILTER_DEPENDS;
 	}
 	if (set == OUTCOME_ABSENT)

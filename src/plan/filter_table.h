@@ -34,11 +34,18 @@ enum filter_action {
 	ACT_IOCTL,
 	ACT_MKNOD,
 	ACT_MKNODAT,
+	ACT_CHMOD,
+	ACT_FCHMODAT,
 	ACT_PERSONALITY,
+	ACT_PROCESS,
+	ACT_SETPRIORITY,
+	ACT_IOPRIO_SET,
+	ACT_SECCOMP,
 	ACT_COUNT,
 };
 
-enum filter_grant { GRANT_LIST, GRANT_NESTING, GRANT_NOTHING };
+/* What `syscalls.allow` does with the call's name; filter_table.def says more. */
+enum filter_grant { GRANT_LIST, GRANT_HELD, GRANT_NESTING, GRANT_NESTED, GRANT_NOTHING };
 
 struct filter_call {
 	const char *name;

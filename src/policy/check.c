@@ -76,7 +76,7 @@ static int check_number(const struct key *key, const struct node *node, struct e
 		node_error(node, false, err, "'%s' is not a value of '%s': it takes %s", shown,
 			name, forms[key->type]);
 		uint64_t bare;
-		if (key->type == KEY_DURATION && value_int(node->text, &bare) == 0)
+		if (key->type == KEY_DURATION && value_int(node->text, &bare) == 0 && bare > 0)
 			err_hint_set(err, "add the unit: %ss", shown);
 		if (key->type == KEY_SIZE && value_int(node->text, &bare) == 0)
 			err_hint_set(err, "add the unit: %sMiB, or %sB for bytes", shown, shown);
@@ -157,7 +157,7 @@ static int check_name(const struct key *key, const struct node *node, struct err
 
 static int check_scalar(const struct key *key, const struct node *node, struct err *err)
 {
-	const char *why = NULL;
+	const char *why = NULL, *hint = NULL;
 	char shown[SHOWN_MAX];
 	switch (key->type) {
 	case KEY_BOOL:
@@ -175,14 +175,14 @@ static int check_scalar(const struct key *key, const struct node *node, struct e
 	case KEY_WORD_OR_PATH:
 		if (key_has_word(key, node->text))
 			return 0;
-		why = path_form(node->text);
+		why = path_form(node->text, &hint);
 		break;
 	case KEY_PATH:
 	case KEY_PATH_OR_MAP:
-		why = path_form(node->text);
+		why = path_form(node->text, &hint);
 		break;
 	case KEY_PATTERN:
-		why = pattern_form(node->text);
+		why = pattern_form(node->text, &hint);
 		break;
 	case KEY_HOST: {
 		struct host_entry entry;
@@ -194,7 +194,8 @@ static int check_scalar(const struct key *key, const struct node *node, struct e
 	}
 	if (!why)
 		return 0;
-	return node_error(node, false, err, "'%s': %s", text_shown(node->text, shown), why);
+	node_error(node, false, err, "'%s': %s", text_shown(node->text, shown), why);
+	return hint ? err_hint_set(err, "%s", hint) : -1;
 }
 
 static int check_key_name(const struct key *map, const struct node *child, struct err *err)

@@ -4,9 +4,15 @@
 
 #include "policy/policy.h"
 
-/* What is wrong with the form of a path or pattern, as words; NULL: nothing. Static. */
-const char *path_form(const char *text);
-const char *pattern_form(const char *text);
+/* Each can fit any number of components, and each multiplies the work of matching. */
+#define PATTERN_DEEP_MAX 4 /* components "**" of one pattern */
+
+/*
+ * What is wrong with the form of a path or pattern, as words; NULL: nothing. *ret_hint is set when
+ * there is something to do about it. Both static.
+ */
+const char *path_form(const char *text, const char **ret_hint);
+const char *pattern_form(const char *text, const char **ret_hint);
 
 /*
  * Absolute and clean: ~ is `home`, a relative path counts from `dir` (both absolute, or NULL: not

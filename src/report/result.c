@@ -136,6 +136,55 @@ static const char *keep(struct arena *arena, const char *text)
 	return arena_strndup(arena, text, len);
 }
 
+/* How much of an operation's name makes it the same operation: "arch:0x40000003" of ".../nr:5". */
+static size_t stem(const char *operation)
+{
+	return operation ? strcspn(operation, "/") : 0;
+}
+
+static bool same_operation(const struct violation *a, const struct violation *b)
+{
+	size_t len = stem(a->operation);
+	return same(a->layer, b->layer) && len == stem(b->operation) &&
+	       (len == 0 || memcmp(a->operation, b->operation, len) == 0);
+}
+
+/* Has this operation had its share of the list? */
+static bool crowded(const struct result *result, const struct violation *violation)
+{
+	size_t max = result->violation_count < VIOLATIONS_MAX / 4 ? VIOLATION_TARGETS : 1;
+	size_t count = 0;
+	for (size_t i = 0; i < result->violation_count && count < max; i++)
+		count += same_operation(&result->violations[i], violation);
+	return count == max;
+}
+
+/*
+ * The entry for the further ones of a crowded operation: one for each rule of the policy. What
+ * goes with a target, and so may differ between those that it stands for, is left out.
+ */
+static struct violation others(const struct violation *violation, struct arena *arena)
+{
+	return (struct violation){
+		.layer = violation->layer,
+		.operation = violation->operation ? arena_strndup(arena, violation->operation,
+							    stem(violation->operation))
+						  : NULL,
+		.target = VIOLATION_OTHERS,
+		.rule = violation->rule,
+		.count = violation->count,
+		.certain = violation->certain,
+	};
+}
+
+static size_t find(const struct result *result, const struct violation *violation)
+{
+	size_t i = 0;
+	while (i < result->violation_count && !same_violation(&result->violations[i], violation))
+		i++;
+	return i;
+}
+
 void result_violation(struct result *result, const struct violation *violation)
 {
 	struct violation cut = *violation;
@@ -145,9 +194,11 @@ void result_violation(struct result *result, const struct violation *violation)
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		if (*texts[i] && strnlen(*texts[i], RESULT_TEXT_MAX + 1) > RESULT_TEXT_MAX)
 			*texts[i] = keep(&scratch, *texts[i]);
-	size_t i = 0;
-	while (i < result->violation_count && !same_violation(&result->violations[i], &cut))
-		i++;
+	size_t i = find(result, &cut);
+	if (i == result->violation_count && crowded(result, &cut)) {
+		cut = others(&cut, &scratch);
+		i = find(result, &cut);
+	}
 	if (i < result->violation_count) {
 		result->violations[i].count += cut.count;
 	} else if (result->violation_count == VIOLATIONS_MAX) {

@@ -79,7 +79,9 @@ struct violation {
 	bool certain;
 	const char *hint; /* NULL: null */
 };
-#define VIOLATIONS_MAX 256
+#define VIOLATIONS_MAX    256
+#define VIOLATION_TARGETS 16 /* entries of one operation that tell their target */
+#define VIOLATION_OTHERS  "others"
 
 struct warning {
 	const char *code, *message;
@@ -97,7 +99,7 @@ struct result {
 	struct usage usage;
 	unsigned limits_hit; /* enum limit_bit */
 	uint64_t leftover_killed;
-	struct violation *violations; /* arena array, merged by equal content */
+	struct violation *violations; /* arena array; see result_violation */
 	size_t violation_count;
 	uint64_t violations_dropped; /* past VIOLATIONS_MAX; told as a warning */
 	struct warning *warnings;
@@ -116,7 +118,12 @@ void result_init(struct result *result);
 void result_free(struct result *result);
 
 /*
- * Add a violation, merged with an equal one; bounded. The strings are copied, those past
+ * Add a violation, merged with an equal one; bounded, and so that a box cannot fill the list with
+ * one operation to hide the next: past VIOLATION_TARGETS entries of a layer's operation, or past
+ * its first one once a quarter of VIOLATIONS_MAX is in use, it goes to one entry of that operation
+ * with the target VIOLATION_OTHERS; then every call that a shipped profile refuses finds a place.
+ * What stands after a "/" in an operation's name (the number of a call that has no name) counts as
+ * part of the target. The strings are copied, those past
  * RESULT_TEXT_MAX bytes cut, so that the caller can make them in scratch memory of its own.
  */
 #define RESULT_TEXT_MAX ((size_t)4096)

@@ -106,7 +106,7 @@ static void set_status(struct run *run)
 		set_cancelled(run);
 		return;
 	case BLAME_LOST:
-		set_lost(run, "box_killed", "the box was killed from outside of agentbox");
+		set_lost(run, "box_killed", "the box's init ended unexpectedly, and the command with it");
 		return;
 	case BLAME_PROTOCOL:
 		if (run->started) {

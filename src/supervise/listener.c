@@ -70,6 +70,11 @@ static void end_process(int listener, const struct seccomp_notif *notif)
 static void answer(struct run *run, const struct seccomp_notif *notif)
 {
 	record(run, &notif->data);
+	if (run->plan->kill_on_violation) {
+		/* No answer: the caller sits in its call until the kill reaches it. */
+		run_event(run, EVENT_DENIED);
+		return;
+	}
 	if (filter_must_kill(&notif->data))
 		end_process(run->listener, notif);
 	struct seccomp_notif_resp response = {
@@ -78,8 +83,6 @@ static void answer(struct run *run, const struct seccomp_notif *notif)
 	};
 	/* ENOENT: the caller was killed meanwhile. Nothing else can go wrong that we could mend. */
 	(void)ioctl(run->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
-	if (run->plan->kill_on_violation)
-		run_event(run, EVENT_DENIED);
 }
 
 void listener_turn(struct run *run, short revents)

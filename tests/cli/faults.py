@@ -29,6 +29,9 @@ HARMLESS = {
     (INIT, "close"): "the descriptor is gone even when the kernel reports an error",
     (PAYLOAD, "close"): "the descriptor is gone even when the kernel reports an error",
     (MAPPER, "close"): "the descriptor is gone even when the kernel reports an error",
+    (MAPPER, "fcntl"): "musl's open sets close-on-exec a second time",
+    (INIT, "fcntl"): "musl's open sets close-on-exec a second time",
+    (PAYLOAD, "fcntl"): "musl's open sets close-on-exec a second time",
     (MAPPER, "exit_group"): "cannot fail; the tracer's failure lets the C library try another way",
     (INIT, "umask"): "cannot fail, by its manual page",
     (INIT, "prctl(15)"): "PR_SET_NAME: what ps shows",
@@ -38,6 +41,11 @@ HARMLESS = {
     (PAYLOAD, "umask"): "cannot fail, by its manual page",
     (SUPERVISOR, "capget"): "cannot fail for the calling process",
     (PAYLOAD, "faccessat2"): "asked after a failed exec, only to choose the words",
+}
+
+# (process, call): without this the program cannot even say so; it must end by a signal, and nothing runs.
+SPEECHLESS = {
+    (SUPERVISOR, "mmap"): "its first memory",
 }
 
 # The C library's own start, before main: the process may end without a word.
@@ -160,7 +168,8 @@ class Faults:
         """None when all is well, else what is wrong."""
         text = done.stdout.decode("utf-8", "replace")
         if not text:
-            return None if call.early and done.returncode != 0 else "no result, exit status %d" % done.returncode
+            silent = call.early or (call.role, call.label) in SPEECHLESS and done.returncode > 128
+            return None if silent and done.returncode != 0 else "no result, exit status %d" % done.returncode
         try:
             answer = json.loads(text)
         except ValueError:

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 
 /* Options as the parser leaves them, with one or two of them given. */
-static struct options given(const char *file, const char *number, struct option_use uses[2])
+static struct options given(const char *file, const char *number, struct option_use uses[3])
 {
 	struct options options = { .uses = uses };
 	if (file)
@@ -22,7 +22,7 @@ static struct options given(const char *file, const char *number, struct option_
 
 static int open_at(const char *file, const char *number, struct place *ret_place, struct err *err)
 {
-	struct option_use uses[2];
+	struct option_use uses[3];
 	struct options options = given(file, number, uses);
 	memset(err, 0, sizeof *err);
 	return place_open(&options, ret_place, err);
@@ -96,6 +96,109 @@ static void what_takes_its_name_is_replaced(void)
 	CHECK(rmdir("r") == 0);
 }
 
+static bool refused(const char *file, const char *text, const char *hint)
+{
+	struct place place = PLACE_NONE;
+	struct err err;
+	bool yes = open_at(file, NULL, &place, &err) < 0 && place.fd == -1 && place.dir_fd == -1 &&
+		   err.code == ERR_result_unwritable && strstr(err.text, text) &&
+		   strstr(err.hint, hint);
+	if (!yes)
+		fprintf(stderr, "%s: \"%s\", \"%s\"\n", file, err.text, err.hint);
+	place_close(&place);
+	return yes;
+}
+
+static bool accepted(const char *file)
+{
+	struct place place;
+	struct err err;
+	if (open_at(file, NULL, &place, &err) < 0) {
+		fprintf(stderr, "%s: \"%s\"\n", file, err.text);
+		return false;
+	}
+	place_close(&place);
+	return true;
+}
+
+/* What a box with the directory could leave for the next run: where the file is, and above it. */
+static void links_that_a_box_could_leave_are_not_followed(void)
+{
+	char here[256], path[1024];
+	struct place place;
+	struct err err;
+	if (!getcwd(here, sizeof here)) {
+		CHECK(false);
+		return;
+	}
+	CHECK(mkdir("w", 0755) == 0 && mkdir("w/real", 0755) == 0 && mkdir("out", 0755) == 0);
+	CHECK(symlink("../../out", "w/real/l") == 0 && symlink("w", "lw") == 0);
+	CHECK(refused("w/real/l/r", "directory w/real/l of", "realpath"));
+	CHECK(refused("./w/../w/real/l/r", "w/real/l of", "real path"));
+	CHECK(refused("lw/r", "directory lw of", "real path"));
+	CHECK(refused("lw/real/r", "directory lw of", "real path"));
+	/* Absolute names of the same, also where they lead through the caller's own links. */
+	snprintf(path, sizeof path, "%s/w/real/l/r", here);
+	CHECK(refused(path, "/w/real/l of", "real path"));
+	snprintf(path, sizeof path, "%s//.//lw/r", here);
+	CHECK(refused(path, "/lw of", "real path"));
+	snprintf(path, sizeof path, "/proc/self/cwd/w/real/l/r");
+	CHECK(refused(path, "/w/real/l of", "real path"));
+	CHECK(access("out/r", F_OK) < 0 && access("w/r", F_OK) < 0);
+	/* From elsewhere they are the caller's words, but not when that is the workspace. */
+	CHECK(chdir("out") == 0);
+	snprintf(path, sizeof path, "%s/lw/real/r", here);
+	CHECK(accepted(path));
+	snprintf(path, sizeof path, "%s/lw/real/l/r", here);
+	CHECK(accepted(path));
+	struct option_use uses[3];
+	struct options options = given(path, NULL, uses);
+	uses[options.use_count++] = (struct option_use){ OPTION_run_workspace, "../w" };
+	CHECK(place_open(&options, &place, &err) < 0);
+	CHECK(err.code == ERR_result_unwritable && strstr(err.text, "/lw/real/l of"));
+	/* A name in the workspace without links in it, and one that leads out by "..". */
+	snprintf(path, sizeof path, "%s/lw/real/r", here);
+	CHECK(place_open(&options, &place, &err) == 0);
+	place_close(&place);
+	CHECK(accepted("../w/real/r") && accepted("r"));
+	CHECK(chdir("..") == 0);
+	CHECK(accepted("w/real/r") && accepted("w//real/./r"));
+	CHECK(unlink("out/r") == 0 && unlink("w/real/r") == 0 && unlink("w/real/l") == 0);
+	CHECK(unlink("lw") == 0 && rmdir("w/real") == 0 && rmdir("w") == 0 && rmdir("out") == 0);
+}
+
+/* A pipe that nobody reads must not hold the run up; one with a reader is used and may block. */
+static void a_pipe_needs_its_reader(void)
+{
+	struct place place;
+	struct err err;
+	char text[16] = "";
+	CHECK(mkfifo("pipe", 0644) == 0);
+	alarm(20); /* where the old way waits for ever */
+	CHECK(refused("pipe", "named pipe that nobody reads", "remove it"));
+	int reader = open("pipe", O_RDONLY | O_NONBLOCK);
+	CHECK(open_at("pipe", NULL, &place, &err) == 0);
+	CHECK(!(fcntl(place.fd, F_GETFL) & O_NONBLOCK));
+	CHECK(write_text(&place, "line\n", &err) == 0);
+	CHECK(read(reader, text, sizeof text - 1) == 5);
+	CHECK_TEXT(text, "line\n");
+	place_close(&place);
+	alarm(0);
+	close(reader);
+	CHECK(unlink("pipe") == 0);
+	CHECK(accepted("/dev/null"));
+}
+
+/* The reason stands behind the name and must not be cut off with it. */
+static void a_long_name_leaves_room_for_the_reason(void)
+{
+	static char name[8192];
+	memset(name, 'a', sizeof name - 1);
+	CHECK(refused(name, "File name too long", ""));
+	name[600] = 0;
+	CHECK(refused(name, "File name too long", ""));
+}
+
 static void places_that_cannot_be_had_are_refused(void)
 {
 	struct place place = PLACE_NONE;
@@ -108,6 +211,10 @@ static void places_that_cannot_be_had_are_refused(void)
 		{ "link", NULL, ERR_result_unwritable },
 		{ "none/r", NULL, ERR_result_unwritable },
 		{ ".", NULL, ERR_result_unwritable },
+		{ "r/", NULL, ERR_result_unwritable },
+		{ "r/r", NULL, ERR_result_unwritable },
+		{ "moved/", NULL, ERR_result_unwritable },
+		{ "/", NULL, ERR_result_unwritable },
 		{ "", NULL, ERR_usage },
 		{ "r", "1", ERR_usage },
 		{ NULL, "0", ERR_usage },
@@ -166,6 +273,9 @@ int main(void)
 		return 1;
 	RUN(a_file_is_replaced_only_at_the_end);
 	RUN(what_takes_its_name_is_replaced);
+	RUN(links_that_a_box_could_leave_are_not_followed);
+	RUN(a_pipe_needs_its_reader);
+	RUN(a_long_name_leaves_room_for_the_reason);
 	RUN(places_that_cannot_be_had_are_refused);
 	RUN(a_descriptor_is_used_and_kept);
 	static const char *const files[] = { "r", "d", "link", "victim", "dir", "moved/r" };

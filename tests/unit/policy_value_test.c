@@ -95,6 +95,66 @@ static void dangerous_grants_are_refused(void)
 }
 
 static const struct {
+	const char *text;
+	const char *why;  /* NULL: taken */
+	const char *hint; /* a part of it */
+	bool path;        /* it would be no grant either */
+} patterns[] = {
+	{ "*.{key,pem}", "a pattern without braces", "two patterns" },
+	{ "{a}", "a pattern without braces", "two patterns" },
+	{ "a}", "a pattern without braces", "two patterns" },
+	{ "/x/[{]", "a pattern without braces", "?" },
+	{ "!keep.env", "a pattern without a ! before it", "takes another one back" },
+	{ "!", "a pattern without a ! before it", "?" },
+	{ " .env", "a path that does not begin or end with a blank", "blank", true },
+	{ ".env ", "a path that does not begin or end with a blank", "?", true },
+	{ ".env //", "a path that does not begin or end with a blank", "?", true },
+	{ " ", "a path that does not begin or end with a blank", "?", true },
+	{ "**.key", "** stands alone between slashes", "**/*.key" },
+	{ "a**", "** stands alone between slashes", "**/*.key" },
+	{ "a/***/b", "** stands alone between slashes", "**/*.key" },
+	{ "/a/b**/c", "** stands alone between slashes", "**/*.key" },
+	{ "**/a/**/b/**/c/**/d/**", "a pattern with at most 4 times **", "in a row" },
+	{ "/**/**/**/**/**/x", "a pattern with at most 4 times **", "in a row" },
+	{ "**/a/**/b/**/c/**/d", NULL, NULL },
+	{ "a!", NULL, NULL },
+	{ "[!a]*", NULL, NULL },
+	{ "a b/c ?", NULL, NULL },
+	{ "**/*.key", NULL, NULL },
+	{ "?keep.env", NULL, NULL },
+};
+
+/* What would be taken, and then cover nothing, is refused with its place and what to write. */
+static void patterns_say_what_they_mean(void)
+{
+	for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+		static const char *const keys[] = { "hide", "protect", "read", "write" };
+		for (size_t k = 0; k < 4; k++) {
+			char text[256];
+			struct policy policy;
+			struct err err;
+			if (k >= 2 && !patterns[i].path)
+				continue;
+			snprintf(text, sizeof text, V "filesystem:\n  %s:\n    - x\n    - \"%s\"\n",
+				keys[k], patterns[i].text);
+			int r = parse(text, &policy, &err);
+			bool right = r < 0 && patterns[i].why
+					     ? err.code == ERR_policy_invalid && err.line == 5 &&
+						       err.column == 7 &&
+						       strstr(err.text, patterns[i].why) &&
+						       (k >= 2 || strstr(err.hint, patterns[i].hint))
+					     : r == 0 && !patterns[i].why;
+			CHECK(right);
+			if (!right)
+				fprintf(stderr, "   %s \"%s\": %d \"%s\" \"%s\"\n", keys[k],
+					patterns[i].text, r, err.text, err.hint);
+			if (r == 0)
+				policy_free(&policy);
+		}
+	}
+}
+
+static const struct {
 	const char *text, *host; /* host NULL: refused */
 	int prefix, port, flags; /* 1 wildcard, 2 address, 4 loopback; port 0: 443 and 80 */
 } hosts[] = {
@@ -264,6 +324,7 @@ static void the_table_is_in_order(void)
 int main(void)
 {
 	RUN(dangerous_grants_are_refused);
+	RUN(patterns_say_what_they_mean);
 	RUN(hosts_have_one_form);
 	RUN(numbers_have_units);
 	RUN(the_table_is_in_order);

@@ -247,7 +247,7 @@ static void violations_and_warnings_have_a_maximum(void)
 	char target[3 * RESULT_TEXT_MAX];
 	for (int i = 0; i < 1000; i++) {
 		snprintf(target, sizeof target, "%d", i / 2);
-		struct violation v = { "file", "open", target, "filesystem.hide", "hidden", 1, true,
+		struct violation v = { "file", target, "/x", "filesystem.hide", "hidden", 1, true,
 			NULL };
 		result_violation(&r, &v);
 		result_warning(&r, "code", target);
@@ -278,6 +278,87 @@ static void violations_and_warnings_have_a_maximum(void)
 	size_t len = strlen(r.violations[0].target);
 	CHECK(len == RESULT_TEXT_MAX - RESULT_TEXT_MAX % 3 &&
 		utf8_valid(r.violations[0].target, len));
+	result_free(&r);
+}
+
+static struct violation socket_of(unsigned family, char text[32])
+{
+	snprintf(text, 32, "family %u", family);
+	return (struct violation){ "syscall", "socket", text, "syscalls", "argument_not_allowed", 1,
+		true, NULL };
+}
+
+/* The entry of an operation and target, or NULL. */
+static const struct violation *listed(
+	const struct result *r, const char *operation, const char *target)
+{
+	for (size_t i = 0; i < r->violation_count; i++) {
+		const struct violation *v = &r->violations[i];
+		if (strcmp(v->operation, operation) == 0 &&
+			strcmp(v->target ? v->target : "", target) == 0)
+			return v;
+	}
+	return NULL;
+}
+
+static void one_operation_cannot_fill_the_list(void)
+{
+	struct result r;
+	char text[32];
+	result_init(&r);
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned family = 0; family < 256; family++) {
+			struct violation v = socket_of(family, text);
+			result_violation(&r, &v);
+		}
+	}
+	struct violation mount = { "syscall", "mount", NULL, "nesting", "not_allowed", 1, true,
+		"nesting: allow" };
+	struct violation bpf = { "syscall", "bpf", NULL, "syscalls", "not_allowed", 1, true,
+		"syscalls: {allow: [bpf]}" };
+	struct violation other_layer = socket_of(300, text);
+	other_layer.layer = "network";
+	result_violation(&r, &mount);
+	result_violation(&r, &bpf);
+	result_violation(&r, &other_layer);
+	CHECK(r.violation_count == VIOLATION_TARGETS + 1 + 3 && r.violations_dropped == 0);
+	for (unsigned family = 0; family < VIOLATION_TARGETS; family++) {
+		socket_of(family, text);
+		const struct violation *v = listed(&r, "socket", text);
+		CHECK(v && v->count == 2 && v->reason);
+	}
+	const struct violation *rest = listed(&r, "socket", VIOLATION_OTHERS);
+	CHECK(rest && rest->count == 2 * (256 - VIOLATION_TARGETS) && rest->certain);
+	CHECK(rest && rest->hint == NULL && rest->reason == NULL);
+	CHECK_TEXT(rest ? rest->rule : "", "syscalls");
+	CHECK(listed(&r, "mount", "") && listed(&r, "bpf", "") &&
+		listed(&r, "socket", "family 300"));
+	result_free(&r);
+
+	/* The number of a foreign call is no operation of its own in this. */
+	result_init(&r);
+	for (unsigned nr = 0; nr < 1000; nr++) {
+		snprintf(text, sizeof text, "arch:0x40000003/nr:%u", nr);
+		struct violation v = { "syscall", text, "i386", "syscalls", "foreign_architecture",
+			1, true, NULL };
+		result_violation(&r, &v);
+	}
+	CHECK(r.violation_count == VIOLATION_TARGETS + 1 && r.violations_dropped == 0);
+	rest = listed(&r, "arch:0x40000003", VIOLATION_OTHERS);
+	CHECK(rest && rest->count == 1000 - VIOLATION_TARGETS);
+
+	/* Many operations at once leave room: past a quarter each has a first entry and others. */
+	for (unsigned i = 0; i < 40 * 32; i++) {
+		char operation[32];
+		snprintf(operation, sizeof operation, "call%u", i / 32);
+		struct violation v = socket_of(i, text);
+		v.operation = operation;
+		result_violation(&r, &v);
+	}
+	CHECK(r.violation_count < VIOLATIONS_MAX / 2 + 16 && r.violations_dropped == 0);
+	CHECK(listed(&r, "call39", "family 1248") && !listed(&r, "call39", "family 1249"));
+	rest = listed(&r, "call39", VIOLATION_OTHERS);
+	CHECK(rest && rest->count == 31);
 	result_free(&r);
 }
 
@@ -429,6 +510,7 @@ int main(int argc, char **argv)
 	RUN(an_error_has_no_outcome);
 	RUN(live_streams_are_null);
 	RUN(violations_and_warnings_have_a_maximum);
+	RUN(one_operation_cannot_fill_the_list);
 	RUN(words_show_and_never_act);
 	RUN(the_writer_writes_the_table);
 	return CHECK_STATUS();

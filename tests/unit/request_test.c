@@ -133,6 +133,28 @@ static void mistakes_are_refused(void)
 	}
 }
 
+/* Names have a maximum, and the reason behind a long one is not cut off. */
+static void long_names_are_refused_with_the_reason(void)
+{
+	static char name[5000];
+	struct read got;
+	memset(name, 'a', sizeof name - 1);
+	CHECK(READ("--cwd", name, "ls") < 0);
+	CHECK(got.err.code == ERR_usage && strstr(got.err.text, "longer than 4095 bytes"));
+	done(&got);
+	CHECK(READ("-C", name, "ls") < 0);
+	CHECK(got.err.code == ERR_workspace_not_found);
+	CHECK(strstr(got.err.text, "File name too long"));
+	done(&got);
+	struct policy policy = { .name = "p" };
+	CHECK(READ("--lang", name, "--code", "x") == 0);
+	CHECK(snippet_request(&policy, got.words.lang, "x", 1, NULL, 0, &got.arena, &got.request,
+		      &got.err) < 0);
+	CHECK(got.err.code == ERR_usage && strlen(got.err.hint) < 200 &&
+		got.err.hint[strlen(got.err.hint) - 1] == '}');
+	done(&got);
+}
+
 static void a_snippet_becomes_a_command(void)
 {
 	static struct policy_word command[] = { { .value = "python3" }, { .value = "-I" },
@@ -189,6 +211,7 @@ int main(void)
 	RUN(everything_has_its_place);
 	RUN(the_workspace_has_no_links);
 	RUN(mistakes_are_refused);
+	RUN(long_names_are_refused_with_the_reason);
 	RUN(a_snippet_becomes_a_command);
 	RUN(a_snippet_is_read_whole);
 	return CHECK_STATUS();
