@@ -37,7 +37,8 @@ void *arena_alloc(struct arena *arena, size_t size)
 			out_of_memory();
 		block->used = 0;
 		block->size = room;
-		/* A block made to measure goes behind the head, so that the head's room is not lost. */
+		/* A block made to measure goes behind the head, so that the head's room is not
+		 * lost. */
 		if (room != BLOCK_SIZE && arena->head) {
 			block->next = arena->head->next;
 			arena->head->next = block;

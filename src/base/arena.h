@@ -21,7 +21,7 @@ void *arena_alloc(struct arena *arena, size_t size);
 /* Zeroed array; the product is checked for overflow. */
 void *arena_array(struct arena *arena, size_t count, size_t size);
 
-#define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
+#define ARENA_NEW(arena, type)          ((type *)arena_alloc((arena), sizeof(type)))
 #define ARENA_ARRAY(arena, count, type) ((type *)arena_array((arena), (count), sizeof(type)))
 
 char *arena_strdup(struct arena *arena, const char *text);

@@ -75,9 +75,11 @@ int buf_add_visible(struct buf *buf, const void *data, size_t len, bool newlines
 			r = buf_addf(buf, "\\x%02x", s[0]);
 			n = 1;
 		} else if (rune == '\n' || rune == '\t') {
-			r = newlines ? buf_add(buf, s, 1) : buf_adds(buf, rune == '\n' ? "\\n" : "\\t");
+			r = newlines ? buf_add(buf, s, 1)
+				     : buf_adds(buf, rune == '\n' ? "\\n" : "\\t");
 		} else if (utf8_is_control(rune)) {
-			r = rune < 0x80 ? buf_addf(buf, "\\x%02x", rune) : buf_addf(buf, "\\u{%x}", rune);
+			r = rune < 0x80 ? buf_addf(buf, "\\x%02x", rune)
+					: buf_addf(buf, "\\u{%x}", rune);
 		} else {
 			r = buf_add(buf, s, n);
 		}

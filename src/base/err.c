@@ -48,7 +48,8 @@ int err_at(struct err *err, const char *file, int line, int column)
 		return -1;
 	if (file) {
 		size_t len = strlen(file);
-		const char *tail = len < sizeof err->file ? file : file + len - sizeof err->file + 1;
+		const char *tail =
+			len < sizeof err->file ? file : file + len - sizeof err->file + 1;
 		memccpy(err->file, tail, 0, sizeof err->file);
 	}
 	err->line = line;

@@ -59,28 +59,28 @@ struct sys_landlock_path_beneath_attr {
 #define SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX    (1ull << 0)  /* ABI 6, Linux 6.12 */
 #define SYS_LANDLOCK_SCOPE_SIGNAL           (1ull << 1)
 
-#define SYS_OPEN_TREE_CLONE     1u
-#define SYS_OPEN_TREE_CLOEXEC   02000000u
-#define SYS_MOVE_MOUNT_F_EMPTY  0x4u
-#define SYS_MOVE_MOUNT_T_EMPTY  0x40u
-#define SYS_MOUNT_ATTR_RDONLY   0x1u
-#define SYS_MOUNT_ATTR_NOSUID   0x2u
-#define SYS_MOUNT_ATTR_NODEV    0x4u
-#define SYS_MOUNT_ATTR_NOEXEC   0x8u
-#define SYS_MOUNT_ATTR_IDMAP    0x100000u
-#define SYS_FSOPEN_CLOEXEC      1u
-#define SYS_FSMOUNT_CLOEXEC     1u
-#define SYS_FSCONFIG_SET_FLAG   0u
-#define SYS_FSCONFIG_SET_STRING 1u
-#define SYS_FSCONFIG_CREATE     6u
+#define SYS_OPEN_TREE_CLONE       1u
+#define SYS_OPEN_TREE_CLOEXEC     02000000u
+#define SYS_MOVE_MOUNT_F_EMPTY    0x4u
+#define SYS_MOVE_MOUNT_T_EMPTY    0x40u
+#define SYS_MOUNT_ATTR_RDONLY     0x1u
+#define SYS_MOUNT_ATTR_NOSUID     0x2u
+#define SYS_MOUNT_ATTR_NODEV      0x4u
+#define SYS_MOUNT_ATTR_NOEXEC     0x8u
+#define SYS_MOUNT_ATTR_IDMAP      0x100000u
+#define SYS_FSOPEN_CLOEXEC        1u
+#define SYS_FSMOUNT_CLOEXEC       1u
+#define SYS_FSCONFIG_SET_FLAG     0u
+#define SYS_FSCONFIG_SET_STRING   1u
+#define SYS_FSCONFIG_CREATE       6u
 #define SYS_RESOLVE_NO_MAGICLINKS 0x02u
 #define SYS_RESOLVE_NO_SYMLINKS   0x04u
 #define SYS_RESOLVE_BENEATH       0x08u
 #define SYS_RESOLVE_IN_ROOT       0x10u
-#define SYS_AT_RECURSIVE        0x8000
-#define SYS_CLOSE_RANGE_CLOEXEC 4u
-#define SYS_CLONE_NEWTIME       0x80u
-#define SYS_CLONE_PIDFD         0x1000u
+#define SYS_AT_RECURSIVE          0x8000
+#define SYS_CLOSE_RANGE_CLOEXEC   4u
+#define SYS_CLONE_NEWTIME         0x80u
+#define SYS_CLONE_PIDFD           0x1000u
 
 static inline long sys_ret(long value)
 {
@@ -92,14 +92,14 @@ static inline int sys_open_tree(int dirfd, const char *path, unsigned flags)
 	return (int)sys_ret(syscall(SYS_open_tree, dirfd, path, flags));
 }
 
-static inline int sys_move_mount(int from, const char *from_path, int to, const char *to_path,
-	unsigned flags)
+static inline int sys_move_mount(
+	int from, const char *from_path, int to, const char *to_path, unsigned flags)
 {
 	return (int)sys_ret(syscall(SYS_move_mount, from, from_path, to, to_path, flags));
 }
 
-static inline int sys_mount_setattr(int dirfd, const char *path, unsigned flags,
-	const struct sys_mount_attr *attr)
+static inline int sys_mount_setattr(
+	int dirfd, const char *path, unsigned flags, const struct sys_mount_attr *attr)
 {
 	return (int)sys_ret(syscall(SYS_mount_setattr, dirfd, path, flags, attr, sizeof *attr));
 }
@@ -135,8 +135,8 @@ static inline int sys_close_range(unsigned first, unsigned last, unsigned flags)
 	return (int)sys_ret(syscall(SYS_close_range, first, last, flags));
 }
 
-static inline int sys_landlock_create_ruleset(const struct sys_landlock_ruleset_attr *attr,
-	size_t size, unsigned flags)
+static inline int sys_landlock_create_ruleset(
+	const struct sys_landlock_ruleset_attr *attr, size_t size, unsigned flags)
 {
 	return (int)sys_ret(syscall(SYS_landlock_create_ruleset, attr, size, flags));
 }

@@ -53,6 +53,6 @@ bool utf8_valid(const void *data, size_t len)
 bool utf8_is_control(uint32_t rune)
 {
 	return (rune < 0x20 && rune != '\n' && rune != '\t') || (rune >= 0x7f && rune < 0xa0) ||
-		rune == 0x061c || rune == 0x200e || rune == 0x200f || (rune >= 0x2028 && rune <= 0x202e) ||
-		(rune >= 0x2066 && rune <= 0x2069);
+	       rune == 0x061c || rune == 0x200e || rune == 0x200f ||
+	       (rune >= 0x2028 && rune <= 0x202e) || (rune >= 0x2066 && rune <= 0x2069);
 }

@@ -14,7 +14,8 @@ size_t utf8_decode(const void *data, size_t len, uint32_t *ret_rune);
 
 bool utf8_valid(const void *data, size_t len);
 
-/* Is this a character that a terminal acts on or that reorders text (C0 but not \t\n, DEL, C1, bidi)? */
+/* Is this a character that a terminal acts on or that reorders text (C0 but not \t\n, DEL, C1,
+ * bidi)? */
 bool utf8_is_control(uint32_t rune);
 
 #endif

@@ -11,12 +11,12 @@
 #include "plan/plan.h"
 
 struct box {
-	pid_t pid;      /* init, as the supervisor sees it */
-	int pidfd;      /* of init; readable when it has ended */
-	int setup_fd;   /* see sync.h; -1 once it has ended */
+	pid_t pid;    /* init, as the supervisor sees it */
+	int pidfd;    /* of init; readable when it has ended */
+	int setup_fd; /* see sync.h; -1 once it has ended */
 	int status_fd;
-	int stdin_fd;   /* write end, -1: the command reads end of file; with a terminal -1 */
-	int stdout_fd;  /* read ends; -1 with a terminal */
+	int stdin_fd;  /* write end, -1: the command reads end of file; with a terminal -1 */
+	int stdout_fd; /* read ends; -1 with a terminal */
 	int stderr_fd;
 };
 

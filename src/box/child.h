@@ -16,15 +16,17 @@
 
 struct child {
 	const struct plan *plan;
-	const int *trees; /* PLAN_GRANTS_MAX: as root, by plan_op.tree, the granted trees; else -1 */
+	const int
+		*trees; /* PLAN_GRANTS_MAX: as root, by plan_op.tree, the granted trees; else -1 */
 	int setup_fd, status_fd;
 	int stdin_fd, stdout_fd, stderr_fd; /* the command's ends; -1 with a terminal */
-	int root_fd;      /* mount of the new root */
-	int tty_fd;       /* slave of the box's terminal; -1: none */
+	int root_fd;                        /* mount of the new root */
+	int tty_fd;                         /* slave of the box's terminal; -1: none */
 	pid_t payload;
 };
 
-/* Fill *err with the raw failure (the supervisor makes words of it); returns -1. detail may be NULL. */
+/* Fill *err with the raw failure (the supervisor makes words of it); returns -1. detail may be
+ * NULL. */
 int child_fail(struct err *err, enum err_code code, int errnum, const char *detail);
 
 /* Report to the supervisor and end this process. */
@@ -37,8 +39,8 @@ _Noreturn void init_main(struct child *child);
 _Noreturn void payload_main(const struct child *child);
 
 #define STAGE_DECL_supervisor(name)
-#define STAGE_DECL_init(name)    int stage_##name(struct child *child, struct err *err);
-#define STAGE_DECL_payload(name) int stage_##name(const struct child *child, struct err *err);
+#define STAGE_DECL_init(name)               int stage_##name(struct child *child, struct err *err);
+#define STAGE_DECL_payload(name)            int stage_##name(const struct child *child, struct err *err);
 #define STAGE(name, process, needs, leaves) STAGE_DECL_##process(name)
 #include "box/stages.def"
 #undef STAGE

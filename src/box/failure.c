@@ -24,13 +24,15 @@ static void op_words(const struct plan_op *op, enum err_code code, int errnum, s
 		err_set(err, code, errnum, "a new /proc cannot be mounted: %s", strerror(errnum));
 		break;
 	case ERR_grant_is_symlink:
-		err_set(err, code, errnum, "'%s' is a symbolic link or passes through one (%s)", op->source, why);
+		err_set(err, code, errnum, "'%s' is a symbolic link or passes through one (%s)",
+			op->source, why);
 		break;
 	case ERR_grant_not_found:
 		err_set(err, code, errnum, "'%s' does not exist (%s)", op->source, why);
 		break;
 	case ERR_idmap_unsupported:
-		err_set(err, code, errnum, "the file system of '%s' cannot be id-mapped (%s)", op->source, why);
+		err_set(err, code, errnum, "the file system of '%s' cannot be id-mapped (%s)",
+			op->source, why);
 		break;
 	case ERR_sources_changed:
 		err_set(err, code, errnum, "'%s' changed while the box was made (%s)",
@@ -49,7 +51,8 @@ static void exec_words(const char *file, enum err_code code, int errnum, struct 
 		err_set(err, code, errnum, "'%s': command not found inside the box", file);
 		break;
 	case ERR_interpreter_missing:
-		err_set(err, code, errnum, "'%s': its interpreter or loader does not exist inside the box", file);
+		err_set(err, code, errnum,
+			"'%s': its interpreter or loader does not exist inside the box", file);
 		break;
 	case ERR_not_executable:
 		err_set(err, code, errnum, "'%s': not executable: %s", file, strerror(errnum));
@@ -58,7 +61,8 @@ static void exec_words(const char *file, enum err_code code, int errnum, struct 
 		err_set(err, code, errnum, "cannot start in '%s': %s", file, strerror(errnum));
 		break;
 	case ERR_userns_denied:
-		err_set(err, code, errnum, "a user namespace with rights in it was refused (%s): %s", file,
+		err_set(err, code, errnum,
+			"a user namespace with rights in it was refused (%s): %s", file,
 			strerror(errnum));
 		break;
 	default:

@@ -77,8 +77,8 @@ static _Noreturn void finish(const struct child *child)
 	msg.gone.leftover_killed = end_leftovers();
 	struct statfs fs;
 	msg.gone.disk_bytes = fstatfs(child->root_fd, &fs) == 0
-		? (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize
-		: UINT64_MAX;
+				      ? (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize
+				      : UINT64_MAX;
 	(void)sync_send(child->status_fd, &msg, -1);
 	_exit(0);
 }
@@ -120,7 +120,8 @@ static _Noreturn void watch(const struct child *child, int signal_fd)
 		/* Before the first wait too: the command may have ended while we were in vfork. */
 		reap(child);
 		if (poll(fds, 2, -1) < 0 && errno != EINTR) {
-			/* Whatever befell us: a child's end is still to be had, and our death by signal. */
+			/* Whatever befell us: a child's end is still to be had, and our death by
+			 * signal. */
 			siginfo_t info;
 			(void)waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
 			continue;

@@ -1,6 +1,7 @@
 /*
  * payload: the command to be, between vfork and execve. Runs in init's memory, which it must leave
- * as it is (init goes on from there), so its stages take the child as const and use their own stack.
+ * as it is (init goes on from there), so its stages take the child as const and use their own
+ * stack.
  */
 #define _GNU_SOURCE
 #include "box/child.h"
@@ -24,7 +25,7 @@ _Noreturn void payload_main(const struct child *child)
 	} stages[] = {
 #define STAGE_ROW_supervisor(name)
 #define STAGE_ROW_init(name)
-#define STAGE_ROW_payload(name) { STAGE_##name, stage_##name },
+#define STAGE_ROW_payload(name)             { STAGE_##name, stage_##name },
 #define STAGE(name, process, needs, leaves) STAGE_ROW_##process(name)
 #include "box/stages.def"
 #undef STAGE
@@ -36,7 +37,8 @@ _Noreturn void payload_main(const struct child *child)
 	_exit(125); /* not reached: the last stage is exec */
 }
 
-/* leaves: a session of its own, with the box's terminal as its own if there is one; no blocked signal */
+/* leaves: a session of its own, with the box's terminal as its own if there is one; no blocked
+ * signal */
 int stage_session(const struct child *child, struct err *err)
 {
 	if (setsid() < 0)
@@ -87,7 +89,8 @@ int stage_landlock(const struct child *child, struct err *err)
 	size_t size = plan->landlock_scoped ? sizeof attr : sizeof attr.handled_access_fs;
 	int ruleset = sys_landlock_create_ruleset(&attr, size, 0);
 	if (ruleset < 0)
-		return child_fail(err, ERR_landlock_insufficient, ruleset, "landlock_create_ruleset");
+		return child_fail(
+			err, ERR_landlock_insufficient, ruleset, "landlock_create_ruleset");
 	for (size_t i = 0; i < plan->rule_count; i++) {
 		const struct plan_rule *rule = &plan->rules[i];
 		struct sys_landlock_path_beneath_attr beneath = { .allowed_access = rule->access };
@@ -134,13 +137,15 @@ int stage_seccomp(const struct child *child, struct err *err)
 	close(listener);
 	/* unix(7): descriptors under way are counted for all of a user's processes together. */
 	if (r == -ETOOMANYREFS)
-		return child_fail(err, ERR_no_resources, r, "descriptors under way between this user's processes");
+		return child_fail(err, ERR_no_resources, r,
+			"descriptors under way between this user's processes");
 	return r < 0 ? child_fail(err, ERR_internal, r, "sendmsg") : 0;
 }
 
 /*
- * execvp(3)'s rules on the plan's candidates: a file that is not there, or whose directory is not, is
- * passed over; one that may not be executed is remembered; a script without #! goes to the shell.
+ * execvp(3)'s rules on the plan's candidates: a file that is not there, or whose directory is not,
+ * is passed over; one that may not be executed is remembered; a script without #! goes to the
+ * shell.
  */
 static int try_candidates(const struct plan *plan, const char **ret_denied)
 {
@@ -156,7 +161,8 @@ static int try_candidates(const struct plan *plan, const char **ret_denied)
 			e = errno;
 		}
 		if (e == ENOENT && faccessat(AT_FDCWD, file, F_OK, 0) == 0) {
-			*ret_denied = file; /* it is there: what is missing is its interpreter or loader */
+			*ret_denied = file; /* it is there: what is missing is its interpreter or
+					       loader */
 			return ENOENT;
 		}
 		if (e == ENOENT || e == ENOTDIR)

@@ -80,7 +80,8 @@ static int write_self(const char *path, const char *text, size_t len)
 	return r;
 }
 
-/* In the new user namespace: map owner -> outer id, and open the namespace. A descriptor or -errno. */
+/* In the new user namespace: map owner -> outer id, and open the namespace. A descriptor or -errno.
+ */
 static int mapped_namespace(uid_t owner, gid_t group, uid_t outer_uid, gid_t outer_gid)
 {
 	char line[32];
@@ -106,8 +107,8 @@ struct mapping {
 static int mapping_child(void *arg)
 {
 	struct mapping *mapping = arg;
-	mapping->fd = mapped_namespace(mapping->owner, mapping->group, mapping->plan->outer_uid,
-		mapping->plan->outer_gid);
+	mapping->fd = mapped_namespace(
+		mapping->owner, mapping->group, mapping->plan->outer_uid, mapping->plan->outer_gid);
 	_exit(0);
 }
 

@@ -17,8 +17,12 @@
 
 void box_init(struct box *box)
 {
-	*box = (struct box){ .pidfd = -1, .setup_fd = -1, .status_fd = -1, .stdin_fd = -1,
-		.stdout_fd = -1, .stderr_fd = -1 };
+	*box = (struct box){ .pidfd = -1,
+		.setup_fd = -1,
+		.status_fd = -1,
+		.stdin_fd = -1,
+		.stdout_fd = -1,
+		.stderr_fd = -1 };
 }
 
 void box_kill(const struct box *box)
@@ -45,7 +49,8 @@ static int one_pipe(int *ours, int *theirs, bool we_write)
 		return -errno;
 	*ours = ends[we_write ? 1 : 0];
 	*theirs = ends[we_write ? 0 : 1];
-	return fcntl(*ours, F_SETFL, O_NONBLOCK | (we_write ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
+	return fcntl(*ours, F_SETFL, O_NONBLOCK | (we_write ? O_WRONLY : O_RDONLY)) < 0 ? -errno
+											: 0;
 }
 
 static int open_pipes(const struct plan *plan, struct box *box, struct child *child)
@@ -102,8 +107,8 @@ static int clone_init(const struct plan *plan, struct box *box, struct child *ch
 		.exit_signal = SIGCHLD,
 	};
 	/*
-	 * A plain copy, not CLONE_VM: init lives on beside the supervisor, in reach of the command, and
-	 * must not share its memory.
+	 * A plain copy, not CLONE_VM: init lives on beside the supervisor, in reach of the command,
+	 * and must not share its memory.
 	 */
 	long pid = syscall(SYS_clone3, &args, sizeof args);
 	if (pid == 0)
@@ -115,12 +120,14 @@ static int clone_init(const struct plan *plan, struct box *box, struct child *ch
 	return 0;
 }
 
-/* As root the box's user namespace must belong to the id that owns nothing: it is made as that id. */
+/* As root the box's user namespace must belong to the id that owns nothing: it is made as that id.
+ */
 static int clone_as(const struct plan *plan, struct box *box, struct child *child)
 {
 	if (!plan->as_root)
 		return clone_init(plan, box, child);
-	/* The pipes become the box's, so that it can open them again by /dev/stderr and the like. */
+	/* The pipes become the box's, so that it can open them again by /dev/stderr and the like.
+	 */
 	int theirs[] = { child->stdin_fd, child->stdout_fd, child->stderr_fd };
 	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
 		if (theirs[i] >= 0 && fchown(theirs[i], plan->outer_uid, plan->outer_gid) < 0)
@@ -158,8 +165,14 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 {
 	struct box box;
 	box_init(&box);
-	struct child child = { .plan = plan, .setup_fd = -1, .status_fd = -1, .stdin_fd = -1,
-		.stdout_fd = -1, .stderr_fd = -1, .root_fd = -1, .tty_fd = -1 };
+	struct child child = { .plan = plan,
+		.setup_fd = -1,
+		.status_fd = -1,
+		.stdin_fd = -1,
+		.stdout_fd = -1,
+		.stderr_fd = -1,
+		.root_fd = -1,
+		.tty_fd = -1 };
 	int trees[PLAN_GRANTS_MAX];
 	child.trees = trees;
 	if (sources_open(plan, trees, err) < 0) {
@@ -179,7 +192,8 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 		fd_close(&trees[i]);
 	if (r < 0) {
 		box_close(&box);
-		child_fail(err, code, r, code == ERR_userns_denied ? "clone3" : "pipe, socket or process");
+		child_fail(err, code, r,
+			code == ERR_userns_denied ? "clone3" : "pipe, socket or process");
 		err->stage = STAGE_spawn;
 		box_explain_failure(plan, err);
 		return -1;

@@ -25,8 +25,8 @@ int stage_caps(struct child *child, struct err *err)
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return child_fail(err, ERR_internal, errno, "PR_CAP_AMBIENT");
 	unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
-		SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
-		SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+			     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+			     SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
 		return child_fail(err, ERR_userns_denied, errno, "PR_SET_SECUREBITS");
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

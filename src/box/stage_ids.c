@@ -49,7 +49,8 @@ int stage_ids(struct child *child, struct err *err)
 	close(self);
 	if (r < 0)
 		return child_fail(err, ERR_limit_refused, r, "oom_score_adj");
-	/* As root the real and saved ids are still the caller's; now there is an id to change to. */
+	/* As root the real and saved ids are still the caller's; now there is an id to change to.
+	 */
 	if (syscall(SYS_setresgid, plan->gid, plan->gid, plan->gid) < 0 ||
 		syscall(SYS_setresuid, plan->uid, plan->uid, plan->uid) < 0)
 		return child_fail(err, ERR_userns_denied, errno, "setresuid");
@@ -92,8 +93,8 @@ static int take_stdio(struct child *child)
 
 /*
  * needs: ids (a change of ids clears the parent-death signal)
- * leaves: init dies with the supervisor, cannot be traced or read, has no terminal, default signals,
- *	and no descriptor of the caller's
+ * leaves: init dies with the supervisor, cannot be traced or read, has no terminal, default
+ *signals, and no descriptor of the caller's
  */
 int stage_guard(struct child *child, struct err *err)
 {
@@ -126,8 +127,9 @@ int stage_guard(struct child *child, struct err *err)
 		_exit(125); /* nobody is left to tell */
 
 	/*
-	 * Ignored signals are inherited through exec; the standard ones are what callers ignore. Raw,
-	 * with the kernel's own struct: what the C library thinks of handlers is no matter here.
+	 * Ignored signals are inherited through exec; the standard ones are what callers ignore.
+	 * Raw, with the kernel's own struct: what the C library thinks of handlers is no matter
+	 * here.
 	 */
 	for (int sig = 1; sig < 32; sig++) {
 		struct {

@@ -38,8 +38,8 @@ static int attach(const struct child *child, const struct plan_op *op, int tree)
 	int r;
 	if (op->flags & OPF_UNDER_GRANT) {
 		/*
-		 * Below a tree that others may write, no component may be a link: the target is opened
-		 * once without following any, and mounted on by descriptor.
+		 * Below a tree that others may write, no component may be a link: the target is
+		 * opened once without following any, and mounted on by descriptor.
 		 */
 		uint64_t how = O_PATH | O_CLOEXEC | O_NOFOLLOW;
 		uint64_t resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_MAGICLINKS;
@@ -48,7 +48,8 @@ static int attach(const struct child *child, const struct plan_op *op, int tree)
 		int target = sys_openat2(child->root_fd, op->target, how, resolve);
 		r = target;
 		if (target >= 0) {
-			r = sys_move_mount(tree, "", target, "", SYS_MOVE_MOUNT_F_EMPTY | SYS_MOVE_MOUNT_T_EMPTY);
+			r = sys_move_mount(tree, "", target, "",
+				SYS_MOVE_MOUNT_F_EMPTY | SYS_MOVE_MOUNT_T_EMPTY);
 			close(target);
 		}
 	} else {
@@ -61,7 +62,7 @@ static int attach(const struct child *child, const struct plan_op *op, int tree)
 static unsigned clone_flags(const struct plan_op *op)
 {
 	return SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC |
-		(op->flags & OPF_RECURSIVE ? SYS_AT_RECURSIVE : 0) | AT_SYMLINK_NOFOLLOW;
+	       (op->flags & OPF_RECURSIVE ? SYS_AT_RECURSIVE : 0) | AT_SYMLINK_NOFOLLOW;
 }
 
 /* Attributes of one mount; `after` the seal it must be said what is not read-only. */
@@ -89,7 +90,8 @@ static int bind_host(const struct child *child, const struct plan_op *op)
 	if (child->plan->as_root && (op->flags & OPF_GRANT)) {
 		tree = child->trees[op->tree];
 	} else if (op->flags & OPF_GRANT) {
-		/* Opened once, no component a link; the tree is cloned from that very descriptor. */
+		/* Opened once, no component a link; the tree is cloned from that very descriptor.
+		 */
 		int source = sys_openat2(AT_FDCWD, op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW,
 			SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
 		if (source < 0)
@@ -101,7 +103,8 @@ static int bind_host(const struct child *child, const struct plan_op *op)
 	}
 	if (tree < 0)
 		return tree;
-	/* System trees before the seal are dressed by it, all at once; device nodes need no dress. */
+	/* System trees before the seal are dressed by it, all at once; device nodes need no dress.
+	 */
 	int r = op->flags & (OPF_GRANT | OPF_READONLY) ? dress(tree, op) : 0;
 	if (r < 0) {
 		close(tree);
@@ -117,7 +120,8 @@ static int show_inside(const struct child *child, const struct plan_op *op)
 		uint64_t resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_MAGICLINKS;
 		if (!(op->flags & OPF_LINK_ITSELF))
 			resolve |= SYS_RESOLVE_NO_SYMLINKS;
-		int source = sys_openat2(child->root_fd, op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW, resolve);
+		int source = sys_openat2(
+			child->root_fd, op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW, resolve);
 		if (source < 0)
 			return source;
 		tree = sys_open_tree(source, "", clone_flags(op) | AT_EMPTY_PATH);
@@ -138,7 +142,8 @@ static int show_inside(const struct child *child, const struct plan_op *op)
 static int mask(const struct child *child, const struct plan_op *op)
 {
 	const char *cover = S_ISDIR(op->mode) ? MASK_DIR : MASK_FILE;
-	int tree = sys_open_tree(child->root_fd, cover, SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC);
+	int tree =
+		sys_open_tree(child->root_fd, cover, SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC);
 	if (tree < 0)
 		return tree;
 	int r = dress(tree, op);
@@ -153,9 +158,11 @@ static int make_file(const struct child *child, const struct plan_op *op)
 {
 	/* Mount points are empty: one call makes them. */
 	if (op->len == 0)
-		return mknodat(child->root_fd, op->target, S_IFREG | (op->mode & 07777), 0) < 0 ? -errno : 0;
-	int fd = openat(child->root_fd, op->target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-		op->mode & 07777);
+		return mknodat(child->root_fd, op->target, S_IFREG | (op->mode & 07777), 0) < 0
+			       ? -errno
+			       : 0;
+	int fd = openat(child->root_fd, op->target,
+		O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, op->mode & 07777);
 	if (fd < 0)
 		return -errno;
 	int r = 0;
@@ -184,7 +191,8 @@ static int seal(const struct child *child)
 
 static int new_fs(const struct child *child, const struct plan_op *op)
 {
-	static const struct plan_option pts[] = { { "mode", "0620" }, { "ptmxmode", "0666" }, { NULL, NULL } };
+	static const struct plan_option pts[] = { { "mode", "0620" }, { "ptmxmode", "0666" },
+		{ NULL, NULL } };
 	bool proc = op->kind == OP_PROC;
 	int m = new_mount(proc ? "proc" : "devpts", proc ? NULL : pts,
 		SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NOEXEC | (proc ? SYS_MOUNT_ATTR_NODEV : 0));
@@ -227,7 +235,9 @@ static enum err_code code_of(const struct plan_op *op, int r)
 	if (r == -ENOSPC || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return ERR_no_resources;
 	if (op->kind == OP_BIND && (op->flags & OPF_GRANT))
-		return r == -ELOOP ? ERR_grant_is_symlink : r == -ENOENT ? ERR_grant_not_found : ERR_mount_failed;
+		return r == -ELOOP    ? ERR_grant_is_symlink
+		       : r == -ENOENT ? ERR_grant_not_found
+				      : ERR_mount_failed;
 	return ERR_mount_failed;
 }
 
@@ -251,9 +261,11 @@ int stage_mounts(struct child *child, struct err *err)
 {
 	const struct plan *plan = child->plan;
 	umask(0);
-	child->root_fd = new_mount("tmpfs", plan->root_options, SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV);
+	child->root_fd = new_mount(
+		"tmpfs", plan->root_options, SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV);
 	if (child->root_fd < 0)
-		return child_fail(err, child->root_fd == -EPERM ? ERR_userns_denied : ERR_mount_failed,
+		return child_fail(err,
+			child->root_fd == -EPERM ? ERR_userns_denied : ERR_mount_failed,
 			child->root_fd, "tmpfs");
 	/* Older kernels attach only to mounts that are attached themselves; "/" is always there. */
 	int r = sys_move_mount(child->root_fd, "", AT_FDCWD, "/", SYS_MOVE_MOUNT_F_EMPTY);
@@ -265,7 +277,8 @@ int stage_mounts(struct child *child, struct err *err)
 		if (r < 0 && !forgivable(op, r)) {
 			err->column = 0;
 			child_fail(err, code_of(op, r), r, NULL);
-			err->line = (int32_t)i + 1; /* box_explain_failure finds the operation again by this */
+			err->line = (int32_t)i +
+				    1; /* box_explain_failure finds the operation again by this */
 			return -1;
 		}
 	}

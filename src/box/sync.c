@@ -73,7 +73,8 @@ int sync_check(const void *data, uint64_t len, int fd_count)
 		const struct err *err = &msg.err;
 		if (err->code <= ERR_none || err->code >= ERR_COUNT_ || err->errnum < 0)
 			return -EPROTO;
-		if (!memchr(err->text, 0, sizeof err->text) || !memchr(err->hint, 0, sizeof err->hint) ||
+		if (!memchr(err->text, 0, sizeof err->text) ||
+			!memchr(err->hint, 0, sizeof err->hint) ||
 			!memchr(err->file, 0, sizeof err->file))
 			return -EPROTO;
 	}
@@ -92,7 +93,9 @@ int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd)
 		char space[CMSG_SPACE(sizeof(int) * 4)];
 	} control;
 	struct iovec iov = { .iov_base = &in, .iov_len = sizeof in.msg + 1 };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr header = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
 		.msg_controllen = sizeof control.space };
 	ssize_t n;
 	do
@@ -110,7 +113,8 @@ int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd)
 	}
 	if (n == 0 && count == 0)
 		return 0;
-	int r = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : sync_check(&in, (uint64_t)n, count);
+	int r = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO
+							    : sync_check(&in, (uint64_t)n, count);
 	if (r < 0) {
 		for (int i = 0; i < count; i++)
 			fd_close(&fds[i]);

@@ -16,10 +16,10 @@
  *	 instead, at any point before EXECING's end of file:
  *	   |<- setup: FAILED (struct err), then the sender exits
  *
- * Two SEQPACKET socket pairs, close-on-exec; one datagram is one message of its kind's fixed size. End of
- * file on setup before EXECING is a failure (box_died), after it success. There is no GO: init
- * writes its own id map, so it has nothing to wait for. A message of another size or kind ends the
- * box. Messages carry descriptors only where this header says so.
+ * Two SEQPACKET socket pairs, close-on-exec; one datagram is one message of its kind's fixed size.
+ *End of file on setup before EXECING is a failure (box_died), after it success. There is no GO:
+ *init writes its own id map, so it has nothing to wait for. A message of another size or kind ends
+ *the box. Messages carry descriptors only where this header says so.
  */
 #ifndef AGENTBOX_BOX_SYNC_H
 #define AGENTBOX_BOX_SYNC_H

@@ -133,7 +133,7 @@ struct place {
  * Open what --result and --result-fd name, else stdout. A file is made if it is missing, and left
  * as it is until the result is written. No symbolic link is followed that a box may have left: not
  * the file itself, and no directory of a relative name, or of an absolute one below the current
- * directory or the workspace. A pipe without a reader is refused rather than waited for.
+ * directory or the workspace. A pipe without a reader is refused after a fifth of a second.
  * /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N mean the descriptor.
  * Errors: usage, result_unwritable.
  */

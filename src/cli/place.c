@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -17,6 +18,10 @@
 
 /* Bytes of a name in a message: the reason that stands behind it must have room as well. */
 #define NAME_SHOWN 200
+
+/* How long a named pipe without a reader is looked at, and how often. */
+#define READER_WAIT_NS 200000000
+#define READER_LOOKS   40
 
 static int unwritable(int errnum, const struct place *place, struct err *err)
 {
@@ -123,6 +128,22 @@ static int refuse_file(int errnum, const struct place *place, struct err *err)
 	return unwritable(errnum, place, err);
 }
 
+/*
+ * Open the last component. A pipe's reader that was started at the same moment is given some time
+ * to come.
+ */
+static int open_last(const struct place *place)
+{
+	const struct timespec pause = { .tv_nsec = READER_WAIT_NS / READER_LOOKS };
+	for (int looks = 0;; looks++) {
+		int fd = openat(place->dir_fd, place->base,
+			O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+		if (fd >= 0 || errno != ENXIO || looks == READER_LOOKS)
+			return fd;
+		nanosleep(&pause, NULL);
+	}
+}
+
 static int open_file(const char *path, const char *workspace, struct place *place, struct err *err)
 {
 	if (!*path)
@@ -139,8 +160,7 @@ static int open_file(const char *path, const char *workspace, struct place *plac
 	 * A box that could write here may have left anything: a link that leads to a file of the
 	 * caller's, to have it overwritten, or a pipe that nobody reads, to have the caller wait.
 	 */
-	AUTO_FD fd = openat(place->dir_fd, place->base,
-		O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+	AUTO_FD fd = open_last(place);
 	struct stat st;
 	if (fd < 0)
 		return refuse_file(errno, place, err);

@@ -41,7 +41,8 @@ static void fail(struct cli_run *run, const struct err *err)
 	run->result.error = *err;
 }
 
-/* The one error whose remedy depends on what the host forbids: found out only now that it matters. */
+/* The one error whose remedy depends on what the host forbids: found out only now that it matters.
+ */
 static void add_remedy(struct err *err)
 {
 	if (err->code == ERR_userns_denied && !err->hint[0])

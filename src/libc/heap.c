@@ -16,11 +16,11 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#define STEP        16u                   /* classes 1 to SMALL: multiples of it */
-#define SMALL       64u                   /* up to 1 KiB */
-#define DOUBLINGS   6u                    /* then 2 to 64 KiB */
+#define STEP        16u /* classes 1 to SMALL: multiples of it */
+#define SMALL       64u /* up to 1 KiB */
+#define DOUBLINGS   6u  /* then 2 to 64 KiB */
 #define CLASS_COUNT (1u + SMALL + DOUBLINGS)
-#define LARGE       ((size_t)64 << 10)    /* above: a mapping of its own */
+#define LARGE       ((size_t)64 << 10) /* above: a mapping of its own */
 #define CHUNK       ((size_t)1 << 20)
 #define IN_USE      0x75736564u
 #define FREED       0x66726565u
@@ -58,7 +58,7 @@ static uint32_t class_of(size_t size, size_t *ret_room)
 	uint32_t class = SMALL + 1;
 	size_t room = 2 * SMALL * STEP;
 	for (; room < size; room *= 2)
-		class++;
+		class ++;
 	*ret_room = room;
 	return class;
 }
@@ -162,8 +162,10 @@ static void *grow_large(struct head *head, size_t size)
 {
 	size_t total = (size + sizeof *head + 4095) & ~(size_t)4095;
 	struct head *moved = mremap(head, head->room + sizeof *head, total, MREMAP_MAYMOVE);
-	if (moved == MAP_FAILED)
+	if (moved == MAP_FAILED) {
+		errno = ENOMEM;
 		return NULL;
+	}
 	moved->room = total - sizeof *moved;
 	moved->check = mix(moved, IN_USE);
 	return moved + 1;

@@ -35,8 +35,8 @@ void build_not_enforced(struct builder *builder, const char *what)
 	*slot = what;
 }
 
-int build_refuse(struct builder *builder, enum err_code code, const struct origin *at, const char *fmt,
-	...)
+int build_refuse(
+	struct builder *builder, enum err_code code, const struct origin *at, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -48,7 +48,8 @@ int build_refuse(struct builder *builder, enum err_code code, const struct origi
 
 static int unsupported(struct builder *builder, const char *key, const struct origin *at)
 {
-	build_refuse(builder, ERR_unsupported, at, "'%s' cannot be enforced by this version of agentbox", key);
+	build_refuse(builder, ERR_unsupported, at,
+		"'%s' cannot be enforced by this version of agentbox", key);
 	return err_hint_set(builder->err, "remove '%s'; nothing is ever accepted and ignored", key);
 }
 
@@ -74,8 +75,8 @@ static int refuse_unsupported(struct builder *builder)
 }
 
 /*
- * The kernel gives its settings below /proc/sys to the host's root by id alone, without asking for a
- * capability: a box must never have that id.
+ * The kernel gives its settings below /proc/sys to the host's root by id alone, without asking for
+ * a capability: a box must never have that id.
  */
 static int refuse_root(struct builder *builder)
 {
@@ -83,9 +84,9 @@ static int refuse_root(struct builder *builder)
 		return 0;
 	build_refuse(builder, ERR_userns_denied, NULL,
 		"started as the host's root without the rights to run the box as another id");
-	return err_hint_set(builder->err,
-		"run agentbox as an ordinary user, or give root CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN in the "
-		"first user namespace");
+	return err_hint_set(builder->err, "run agentbox as an ordinary user, or give root "
+					  "CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN in the "
+					  "first user namespace");
 }
 
 static void build_ids(struct builder *builder)
@@ -93,8 +94,8 @@ static void build_ids(struct builder *builder)
 	struct plan *plan = builder->plan;
 	const struct host *host = builder->host;
 	/*
-	 * Inside one is who one is; but never 0: programs that believe to be root take paths that a box
-	 * without root's rights refuses.
+	 * Inside one is who one is; but never 0: programs that believe to be root take paths that a
+	 * box without root's rights refuses.
 	 */
 	enum { INSIDE_ID = 1000 };
 	plan->as_root = host->root;
@@ -110,8 +111,8 @@ static int build_namespaces(struct builder *builder)
 {
 	struct plan *plan = builder->plan;
 	const struct policy *policy = builder->policy;
-	plan->namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-		CLONE_NEWCGROUP;
+	plan->namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+			   CLONE_NEWUTS | CLONE_NEWCGROUP;
 	plan->hostname = "agentbox";
 	plan->network = "none";
 	if (policy->network == NETWORK_HOST) {
@@ -119,7 +120,8 @@ static int build_namespaces(struct builder *builder)
 		/* The scope is all that stands between the box and the host's abstract sockets. */
 		if (builder->host->landlock_abi < 6) {
 			build_refuse(builder, ERR_landlock_insufficient, &policy->network_at,
-				"network: host needs Landlock ABI 6 to keep the host's abstract sockets out of reach; "
+				"network: host needs Landlock ABI 6 to keep the host's abstract "
+				"sockets out of reach; "
 				"this kernel has %d",
 				builder->host->landlock_abi);
 			return err_hint_set(builder->err, "network: none");
@@ -138,7 +140,8 @@ static int build_filter(struct builder *builder, const struct filter *filter)
 		return build_refuse(builder, ERR_seccomp_unavailable, NULL,
 			"this kernel has no seccomp user notification");
 	plan->filter = *filter;
-	plan->filter_flags = builder->host->seccomp_wait_killable ? 1u << 5 : 0; /* WAIT_KILLABLE_RECV */
+	plan->filter_flags =
+		builder->host->seccomp_wait_killable ? 1u << 5 : 0; /* WAIT_KILLABLE_RECV */
 	plan->kill_on_violation = builder->policy->on_violation == VIOLATION_KILL;
 	return 0;
 }
@@ -152,8 +155,9 @@ static int build_all(struct builder *builder, const struct filter *filter)
 	plan->tty = builder->request->tty;
 	plan->pass_stdin = builder->request->pass_stdin;
 	build_ids(builder);
-	if (refuse_unsupported(builder) < 0 || refuse_root(builder) < 0 || build_limits(builder) < 0 ||
-		build_namespaces(builder) < 0 || build_mounts(builder) < 0 || build_landlock(builder) < 0 ||
+	if (refuse_unsupported(builder) < 0 || refuse_root(builder) < 0 ||
+		build_limits(builder) < 0 || build_namespaces(builder) < 0 ||
+		build_mounts(builder) < 0 || build_landlock(builder) < 0 ||
 		build_command(builder) < 0 || build_filter(builder, filter) < 0)
 		return -1;
 	plan->ops = builder->ops;

@@ -40,16 +40,16 @@ void build_warn(struct builder *builder, const char *code, const char *message);
 void build_not_enforced(struct builder *builder, const char *what);
 
 /* Fails with the code and the place of a policy's line. */
-int build_refuse(struct builder *builder, enum err_code code, const struct origin *at, const char *fmt,
-	...) __attribute__((format(printf, 4, 5)));
+int build_refuse(struct builder *builder, enum err_code code, const struct origin *at,
+	const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* mounts.c, mounts_grants.c, etc.c */
 int build_mounts(struct builder *builder);
 int build_grant_points(struct builder *builder);
 int build_grants(struct builder *builder);
 void build_etc(struct builder *builder);
-struct plan_op *build_op(struct builder *builder, enum plan_op_kind kind, const char *target,
-	const char *why);
+struct plan_op *build_op(
+	struct builder *builder, enum plan_op_kind kind, const char *target, const char *why);
 /* Directories from the top down to target's parent, where the box makes them itself. */
 void build_parents(struct builder *builder, const char *target);
 /* The operation that shows a tree of the host at or above target (no leading "/"), or NULL. */

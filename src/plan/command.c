@@ -40,7 +40,7 @@ static bool name_fit(const char *name, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		char c = name[i];
 		bool ok = c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-			(i > 0 && c >= '0' && c <= '9');
+			  (i > 0 && c >= '0' && c <= '9');
 		if (!ok)
 			return false;
 	}
@@ -60,7 +60,9 @@ static void env_pass(struct env *env, const char *pattern)
 			continue;
 		if (star ? name_len >= len - 1 && memcmp(environ_[i], pattern, len - 1) == 0
 			 : name_len == len && memcmp(environ_[i], pattern, len) == 0)
-			env_set(env, arena_strndup(&env->builder->plan->arena, environ_[i], name_len), equals + 1);
+			env_set(env,
+				arena_strndup(&env->builder->plan->arena, environ_[i], name_len),
+				equals + 1);
 	}
 }
 
@@ -93,7 +95,8 @@ static void build_env(struct builder *builder, struct env *env)
 	env->count--;
 }
 
-/* The files to try, in order: the name itself when it has a "/", else once for each part of PATH. */
+/* The files to try, in order: the name itself when it has a "/", else once for each part of PATH.
+ */
 static void build_candidates(struct builder *builder, const char *path)
 {
 	struct plan *plan = builder->plan;
@@ -109,7 +112,8 @@ static void build_candidates(struct builder *builder, const char *path)
 		/* An empty or relative part would mean the current directory: never searched. */
 		if (*path == '/')
 			*(const char **)arena_push(&plan->arena, &list, &count, sizeof *list) =
-				arena_printf(&plan->arena, "%.*s/%s", (int)(colon - path), path, name);
+				arena_printf(
+					&plan->arena, "%.*s/%s", (int)(colon - path), path, name);
 		path = *colon ? colon + 1 : colon;
 	}
 	*(const char **)arena_push(&plan->arena, &list, &count, sizeof *list) = NULL;
@@ -131,15 +135,16 @@ static int build_cwd(struct builder *builder)
 {
 	struct plan *plan = builder->plan;
 	const char *cwd = builder->request->cwd;
-	const char *usual = builder->workspace_shown ? builder->request->workspace
-		: builder->policy->fs.home == HOME_PRIVATE ? builder->host->home
-							   : "/";
+	const char *usual = builder->workspace_shown                   ? builder->request->workspace
+			    : builder->policy->fs.home == HOME_PRIVATE ? builder->host->home
+								       : "/";
 	if (!cwd)
 		plan->cwd = usual;
 	else if (cwd[0] == '/')
 		plan->cwd = cwd;
 	else
-		plan->cwd = arena_printf(&plan->arena, "%s/%s", strcmp(usual, "/") == 0 ? "" : usual, cwd);
+		plan->cwd = arena_printf(
+			&plan->arena, "%s/%s", strcmp(usual, "/") == 0 ? "" : usual, cwd);
 	return 0;
 }
 

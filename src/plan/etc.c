@@ -26,7 +26,8 @@ static void make_users(struct builder *builder)
 			"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
 			host->user, plan->uid, plan->gid, host->user, home));
 	file(builder, "etc/group",
-		arena_printf(&plan->arena, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", host->group, plan->gid));
+		arena_printf(&plan->arena, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", host->group,
+			plan->gid));
 }
 
 static void make_network(struct builder *builder)
@@ -59,7 +60,8 @@ void build_etc(struct builder *builder)
 			continue;
 		}
 		bool is_dir = S_ISDIR(fact->mode);
-		struct plan_op *point = build_op(builder, is_dir ? OP_DIR : OP_FILE, target, "mount point");
+		struct plan_op *point =
+			build_op(builder, is_dir ? OP_DIR : OP_FILE, target, "mount point");
 		point->mode = is_dir ? S_IFDIR | 0755 : S_IFREG | 0644;
 		point->data = "";
 		struct plan_op *op = build_op(builder, OP_BIND, target, "system");

@@ -49,8 +49,8 @@ static bool all_ids_mapped(struct arena *arena)
 	size_t len;
 	unsigned long inside, outside, count;
 	return fd >= 0 && fd_read_file(arena, fd, 4096, &text, &len) == 0 &&
-		sscanf(text, "%lu %lu %lu", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
-		count == 4294967295ul;
+	       sscanf(text, "%lu %lu %lu", &inside, &outside, &count) == 3 && inside == 0 &&
+	       outside == 0 && count == 4294967295ul;
 }
 
 /*
@@ -59,7 +59,8 @@ static bool all_ids_mapped(struct arena *arena)
  */
 static const char *home_of(const struct request *request)
 {
-	static const char *const own[] = { "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/usr" };
+	static const char *const own[] = { "/dev", "/etc", "/proc", "/run", "/sys", "/tmp",
+		"/usr" };
 	const char *home = NULL;
 	for (size_t i = 0; request->environ && request->environ[i]; i++)
 		if (strncmp(request->environ[i], "HOME=", 5) == 0)
@@ -164,8 +165,10 @@ static void probe_root_dir(const char *root, struct host *host)
 			skip |= strcmp(entry->d_name, made[i]) == 0;
 		if (skip)
 			continue;
-		struct host_path *fact = arena_push(&host->arena, &top, &host->top_count, sizeof *top);
-		probe_one(&host->arena, arena_printf(&host->arena, "%s/%s", root, entry->d_name), fact);
+		struct host_path *fact =
+			arena_push(&host->arena, &top, &host->top_count, sizeof *top);
+		probe_one(&host->arena, arena_printf(&host->arena, "%s/%s", root, entry->d_name),
+			fact);
 	}
 	if (dir)
 		closedir(dir);
@@ -222,7 +225,8 @@ static void probe_grant(struct host *host, struct host_path **paths, const char 
 	free(real);
 }
 
-static void probe_grants(const struct policy *policy, const struct request *request, struct host *host)
+static void probe_grants(
+	const struct policy *policy, const struct request *request, struct host *host)
 {
 	struct host_path *paths = NULL;
 	for (size_t i = 0; i < policy->fs.read_count; i++)

@@ -19,21 +19,21 @@ struct request;
 
 /* What is at a path, without following a link in its last component. */
 struct host_path {
-	const char *path;   /* absolute */
-	int errnum;         /* 0: it is there; else why not (ENOENT, EACCES, ...) */
-	mode_t mode;        /* file type and permission bits */
-	uid_t uid;          /* of the file */
+	const char *path; /* absolute */
+	int errnum;       /* 0: it is there; else why not (ENOENT, EACCES, ...) */
+	mode_t mode;      /* file type and permission bits */
+	uid_t uid;        /* of the file */
 	gid_t gid;
-	const char *link;   /* text of the link, when it is one */
-	const char *real;   /* where it leads in the end (no link in any component); NULL: nowhere */
-	bool through_link;  /* a component before the last one is a symbolic link */
+	const char *link;  /* text of the link, when it is one */
+	const char *real;  /* where it leads in the end (no link in any component); NULL: nowhere */
+	bool through_link; /* a component before the last one is a symbolic link */
 };
 
 /* A match of a hide or protect pattern below a granted tree. */
 struct host_match {
-	const char *path;      /* absolute */
+	const char *path; /* absolute */
 	const struct policy_pattern *pattern;
-	const char *tree;      /* the granted tree that it was found in */
+	const char *tree; /* the granted tree that it was found in */
 	mode_t mode;
 };
 
@@ -51,18 +51,18 @@ struct host {
 	uid_t uid; /* effective */
 	gid_t gid;
 	const char *user, *group; /* names; never NULL ("user" when there is none) */
-	const char *home;         /* absolute; $HOME if it is fit, else the user database's; never NULL */
-	pid_t pid;                /* of the supervisor */
-	bool root;                /* may act for other ids: effective id 0 with CAP_SETUID and CAP_SYS_ADMIN */
-	bool global_root;         /* the caller's id is that of the host's root, whatever its number here */
-	uid_t box_uid;            /* root: an id outside that owns nothing, for the box; else uid */
+	const char *home; /* absolute; $HOME if it is fit, else the user database's; never NULL */
+	pid_t pid;        /* of the supervisor */
+	bool root; /* may act for other ids: effective id 0 with CAP_SETUID and CAP_SYS_ADMIN */
+	bool global_root; /* the caller's id is that of the host's root, whatever its number here */
+	uid_t box_uid;    /* root: an id outside that owns nothing, for the box; else uid */
 	gid_t box_gid;
 
 	/* the kernel */
-	const char *release;   /* uname -r */
-	int landlock_abi;      /* 0: none */
-	int landlock_errnum;   /* why none */
-	bool seccomp_notify;   /* user notification */
+	const char *release;        /* uname -r */
+	int landlock_abi;           /* 0: none */
+	int landlock_errnum;        /* why none */
+	bool seccomp_notify;        /* user notification */
 	bool seccomp_wait_killable; /* SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (Linux 5.19) */
 
 	/* the system directories: entries of / and of /etc that the plan may show, found or not */
@@ -70,8 +70,9 @@ struct host {
 	size_t top_count;
 	const struct host_path *etc;
 	size_t etc_count;
-	const char *resolv_conf;  /* content of /etc/resolv.conf, links followed; "" when there is none */
-	const char *time_zone;    /* text of the link /etc/localtime; NULL when it is none */
+	const char *resolv_conf; /* content of /etc/resolv.conf, links followed; "" when there is
+				    none */
+	const char *time_zone;   /* text of the link /etc/localtime; NULL when it is none */
 
 	/* the paths that policy and request name */
 	const struct host_path *paths;

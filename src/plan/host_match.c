@@ -27,7 +27,8 @@ struct search {
 	bool *found;      /* for each protect pattern: in the tree at hand */
 	const char *tree; /* the granted tree at hand, absolute */
 	bool written;     /* it is written directly */
-	const struct policy_pattern *only; /* an absolute pattern at hand; NULL: all relative ones */
+	const struct policy_pattern
+		*only; /* an absolute pattern at hand; NULL: all relative ones */
 	size_t looked_at;
 	struct err *err;
 };
@@ -79,15 +80,16 @@ static int too_many(struct search *search, const struct policy_pattern *pattern)
 	return err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
 }
 
-static int add(struct search *search, bool hide, const struct policy_pattern *pattern, const char *path,
-	mode_t mode)
+static int add(struct search *search, bool hide, const struct policy_pattern *pattern,
+	const char *path, mode_t mode)
 {
 	struct host *host = search->host;
 	if (host->hidden_count + host->protected_count >= HOST_MATCHES_MAX)
 		return too_many(search, pattern);
-	struct host_match *match = hide
-		? arena_push(&host->arena, &search->hidden, &host->hidden_count, sizeof *match)
-		: arena_push(&host->arena, &search->protected, &host->protected_count, sizeof *match);
+	struct host_match *match =
+		hide ? arena_push(&host->arena, &search->hidden, &host->hidden_count, sizeof *match)
+		     : arena_push(&host->arena, &search->protected, &host->protected_count,
+			       sizeof *match);
 	match->path = arena_strdup(&host->arena, path);
 	match->pattern = pattern;
 	match->tree = search->tree;
@@ -123,9 +125,11 @@ static int unsearchable(struct search *search, const char *path, int errnum)
 		return 0;
 	if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)
 		return err_set(search->err, ERR_no_resources, errnum,
-			"'%s' cannot be searched for hidden or protected files: %s", path, strerror(errnum));
+			"'%s' cannot be searched for hidden or protected files: %s", path,
+			strerror(errnum));
 	return err_set(search->err, ERR_pattern_unsearchable, errnum,
-		"'%s' cannot be searched for hidden or protected files: %s", path, strerror(errnum));
+		"'%s' cannot be searched for hidden or protected files: %s", path,
+		strerror(errnum));
 }
 
 /* The first directory on the way to a path that lets us not through, for the error. */
@@ -133,7 +137,8 @@ static const char *barrier(struct arena *arena, const char *path)
 {
 	struct stat st;
 	char *prefix = arena_strdup(arena, path);
-	for (char *slash = strrchr(prefix, '/'); slash && slash > prefix; slash = strrchr(prefix, '/')) {
+	for (char *slash = strrchr(prefix, '/'); slash && slash > prefix;
+		slash = strrchr(prefix, '/')) {
 		*slash = 0;
 		if (lstat(prefix, &st) == 0)
 			break;
@@ -142,12 +147,13 @@ static const char *barrier(struct arena *arena, const char *path)
 }
 
 /* A pattern that names one place: look there. */
-static int look(struct search *search, bool hide, const struct policy_pattern *pattern, bool *ret_found)
+static int look(
+	struct search *search, bool hide, const struct policy_pattern *pattern, bool *ret_found)
 {
 	struct arena *arena = &search->host->arena;
 	const char *path = pattern->pattern[0] == '/'
-		? pattern->pattern
-		: arena_printf(arena, "%s/%s", search->tree, pattern->pattern);
+				   ? pattern->pattern
+				   : arena_printf(arena, "%s/%s", search->tree, pattern->pattern);
 	struct stat st;
 	*ret_found = lstat(path, &st) == 0;
 	if (*ret_found)
@@ -157,7 +163,8 @@ static int look(struct search *search, bool hide, const struct policy_pattern *p
 				: unsearchable(search, path, errnum);
 }
 
-static bool matches(const struct search *search, const struct policy_pattern *pattern, const char *path)
+static bool matches(
+	const struct search *search, const struct policy_pattern *pattern, const char *path)
 {
 	if (pattern->pattern[0] == '/')
 		return host_match_pattern(pattern->pattern + 1, path + 1);
@@ -176,14 +183,16 @@ static int judge(struct search *search, const char *path, mode_t mode, bool *ret
 	*ret_hidden = false;
 	for (size_t i = 0; i < policy->fs.hide_count; i++) {
 		const struct policy_pattern *pattern = &policy->fs.hide[i];
-		if (!applies(search, pattern) || one_place(pattern) || !matches(search, pattern, path))
+		if (!applies(search, pattern) || one_place(pattern) ||
+			!matches(search, pattern, path))
 			continue;
 		*ret_hidden = true;
 		return add(search, true, pattern, path, mode);
 	}
 	for (size_t i = 0; search->written && i < policy->fs.protect_count; i++) {
 		const struct policy_pattern *pattern = &policy->fs.protect[i];
-		if (!applies(search, pattern) || one_place(pattern) || !matches(search, pattern, path))
+		if (!applies(search, pattern) || one_place(pattern) ||
+			!matches(search, pattern, path))
 			continue;
 		search->found[i] = true;
 		return add(search, false, pattern, path, mode);
@@ -215,7 +224,8 @@ static int walk(struct search *search, int fd, const char *path, int depth)
 			continue;
 		if (++search->looked_at > HOST_WALK_MAX || depth > 128) {
 			r = err_set(search->err, ERR_too_many_matches, 0,
-				"'%s' is too large or deep a tree to look for patterns in (more than %d entries)",
+				"'%s' is too large or deep a tree to look for patterns in (more "
+				"than %d entries)",
 				search->tree, HOST_WALK_MAX);
 			break;
 		}
@@ -225,8 +235,10 @@ static int walk(struct search *search, int fd, const char *path, int depth)
 		bool hidden;
 		r = judge(search, child, mode, &hidden);
 		if (r == 0 && !hidden && S_ISDIR(mode)) {
-			int next = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			r = next >= 0 ? walk(search, next, child, depth + 1) : unsearchable(search, child, errno);
+			int next = openat(dirfd(dir), entry->d_name,
+				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			r = next >= 0 ? walk(search, next, child, depth + 1)
+				      : unsearchable(search, child, errno);
 		}
 		arena_free(&scratch);
 		errno = 0;
@@ -253,7 +265,8 @@ static void note_missing(struct search *search)
 static int walk_tree(struct search *search)
 {
 	int fd = open(search->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 ? walk(search, fd, search->tree, 0) : unsearchable(search, search->tree, errno);
+	return fd >= 0 ? walk(search, fd, search->tree, 0)
+		       : unsearchable(search, search->tree, errno);
 }
 
 /* A grant of a single file: patterns without a "/" mean its own name, too. */
@@ -299,7 +312,8 @@ static int search_tree(struct search *search, const char *tree, bool written)
 	search->tree = tree;
 	search->written = written;
 	search->only = NULL;
-	search->found = ARENA_ARRAY(&search->host->arena, search->policy->fs.protect_count + 1, bool);
+	search->found =
+		ARENA_ARRAY(&search->host->arena, search->policy->fs.protect_count + 1, bool);
 	bool must_walk = false;
 	if (!S_ISDIR(fact->mode))
 		return judge_file(search, fact->mode);
@@ -322,8 +336,10 @@ static int search_absolute(struct search *search, const struct policy_pattern *p
 		fixed--;
 	search->only = pattern;
 	search->written = !hide;
-	search->tree = arena_strndup(&search->host->arena, pattern->pattern, fixed > 1 ? fixed - 1 : 1);
-	search->found = ARENA_ARRAY(&search->host->arena, search->policy->fs.protect_count + 1, bool);
+	search->tree =
+		arena_strndup(&search->host->arena, pattern->pattern, fixed > 1 ? fixed - 1 : 1);
+	search->found =
+		ARENA_ARRAY(&search->host->arena, search->policy->fs.protect_count + 1, bool);
 	int r = look_all(search, hide, &must_walk);
 	if (r == 0 && must_walk)
 		r = walk_tree(search);
@@ -333,13 +349,14 @@ static int search_absolute(struct search *search, const struct policy_pattern *p
 }
 
 /* The tree that is written directly and holds the path, or NULL. */
-static const char *written_tree(const struct search *search, const struct request *request, const char *path)
+static const char *written_tree(
+	const struct search *search, const struct request *request, const char *path)
 {
 	const struct policy *policy = search->policy;
 	for (size_t i = 0; i <= policy->fs.write_count; i++) {
 		const char *tree = i < policy->fs.write_count ? policy->fs.write[i].path
-			: policy->fs.workspace == WORKSPACE_WRITE ? request->workspace
-								   : NULL;
+				   : policy->fs.workspace == WORKSPACE_WRITE ? request->workspace
+									     : NULL;
 		size_t len = tree ? strlen(tree) : 0;
 		if (tree && strncmp(path, tree, len) == 0 && path[len] == '/')
 			return tree;
@@ -351,9 +368,11 @@ static const char *written_tree(const struct search *search, const struct reques
  * The box cannot touch its judge: a policy's own files, and the directories where a later run looks
  * for policies, are protected wherever a grant would let them be written.
  */
-static int guard_place(struct search *search, const struct request *request, const char *place, bool must)
+static int guard_place(
+	struct search *search, const struct request *request, const char *place, bool must)
 {
-	static const struct policy_pattern judge = { .pattern = "the policies of agentbox", .literal = true };
+	static const struct policy_pattern judge = { .pattern = "the policies of agentbox",
+		.literal = true };
 	char *real = realpath(place, NULL);
 	const char *path = real ? arena_strdup(&search->host->arena, real) : place;
 	free(real);
@@ -367,8 +386,10 @@ static int guard_place(struct search *search, const struct request *request, con
 	if (!must)
 		return 0;
 	return err_set(search->err, ERR_protect_missing, errno,
-		"'%s', where policies are looked up, does not exist in '%s', which is written directly: the box "
-		"could make it", path, tree);
+		"'%s', where policies are looked up, does not exist in '%s', which is written "
+		"directly: the box "
+		"could make it",
+		path, tree);
 }
 
 static int guard_policies(struct search *search, const struct request *request)
@@ -401,7 +422,8 @@ static int match_patterns(struct search *search, const struct request *request)
 	for (size_t i = 0; r == 0 && i < policy->fs.write_count; i++)
 		r = search_tree(search, policy->fs.write[i].path, true);
 	if (r == 0 && policy->fs.workspace != WORKSPACE_NONE)
-		r = search_tree(search, request->workspace, policy->fs.workspace == WORKSPACE_WRITE);
+		r = search_tree(
+			search, request->workspace, policy->fs.workspace == WORKSPACE_WRITE);
 	for (size_t i = 0; r == 0 && i < policy->fs.hide_count; i++)
 		if (policy->fs.hide[i].pattern[0] == '/')
 			r = search_absolute(search, &policy->fs.hide[i], true);

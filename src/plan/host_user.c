@@ -34,7 +34,8 @@ static char *field(struct arena *arena, const char *line, size_t len, int want)
 }
 
 /* The line whose third field is `id`, in a file of passwd(5)'s or group(5)'s form. */
-static bool find_line(const char *text, size_t len, unsigned id, const char **ret_line, size_t *ret_len)
+static bool find_line(
+	const char *text, size_t len, unsigned id, const char **ret_line, size_t *ret_len)
 {
 	char want[16];
 	int digits = snprintf(want, sizeof want, ":%u:", id);
@@ -42,7 +43,8 @@ static bool find_line(const char *text, size_t len, unsigned id, const char **re
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		size_t line_len = (size_t)((stop ? stop : end) - at);
 		const char *first = memchr(at, ':', line_len);
-		const char *second = first ? memchr(first + 1, ':', (size_t)(at + line_len - first - 1)) : NULL;
+		const char *second =
+			first ? memchr(first + 1, ':', (size_t)(at + line_len - first - 1)) : NULL;
 		if (second && (size_t)(at + line_len - second) >= (size_t)digits &&
 			memcmp(second, want, (size_t)digits) == 0) {
 			*ret_line = at;
@@ -54,20 +56,20 @@ static bool find_line(const char *text, size_t len, unsigned id, const char **re
 	return false;
 }
 
-static bool in_file(struct arena *arena, const char *path, unsigned id, const char **ret_line,
-	size_t *ret_len)
+static bool in_file(
+	struct arena *arena, const char *path, unsigned id, const char **ret_line, size_t *ret_len)
 {
 	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
 	char *text;
 	size_t len;
 	return fd >= 0 && fd_read_file(arena, fd, DATABASE_MAX, &text, &len) == 0 &&
-		find_line(text, len, id, ret_line, ret_len);
+	       find_line(text, len, id, ret_line, ret_len);
 }
 
 /*
- * Does nsswitch.conf(5) name, for "passwd" or "group", any source but the local files? systemd's one
- * knows more than them only where one of its user database services runs. Without the file the C
- * library uses the local files alone.
+ * Does nsswitch.conf(5) name, for "passwd" or "group", any source but the local files? systemd's
+ * one knows more than them only where one of its user database services runs. Without the file the
+ * C library uses the local files alone.
  */
 static bool has_other_sources(struct arena *arena, const char *kind)
 {
@@ -77,14 +79,16 @@ static bool has_other_sources(struct arena *arena, const char *kind)
 	if (fd < 0 || fd_read_file(arena, fd, DATABASE_MAX, &text, &len) < 0)
 		return false;
 	char *save_line = NULL, *save_word = NULL;
-	for (char *line = strtok_r(text, "\n", &save_line); line; line = strtok_r(NULL, "\n", &save_line)) {
+	for (char *line = strtok_r(text, "\n", &save_line); line;
+		line = strtok_r(NULL, "\n", &save_line)) {
 		char *word = strtok_r(line, " \t:", &save_word);
 		if (!word || strcmp(word, kind) != 0)
 			continue;
 		while ((word = strtok_r(NULL, " \t", &save_word)) && word[0] != '#') {
 			if (word[0] == '[' || strcmp(word, "files") == 0)
 				continue;
-			if (strcmp(word, "systemd") != 0 || access("/run/systemd/userdb", F_OK) == 0)
+			if (strcmp(word, "systemd") != 0 ||
+				access("/run/systemd/userdb", F_OK) == 0)
 				return true;
 		}
 	}
@@ -92,12 +96,13 @@ static bool has_other_sources(struct arena *arena, const char *kind)
 }
 
 /* Ask the helper; its answer is one line like the file's. */
-static bool ask_helper(struct arena *arena, const char *kind, unsigned id, const char **ret_line,
-	size_t *ret_len)
+static bool ask_helper(
+	struct arena *arena, const char *kind, unsigned id, const char **ret_line, size_t *ret_len)
 {
 	char number[16];
 	snprintf(number, sizeof number, "%u", id);
-	char *argv[] = { (char *)AGENTBOX_LIBEXECDIR "/agentbox-lookup", (char *)kind, number, NULL };
+	char *argv[] = { (char *)AGENTBOX_LIBEXECDIR "/agentbox-lookup", (char *)kind, number,
+		NULL };
 	static char *const none[] = { NULL };
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -128,8 +133,8 @@ static bool look_up(struct arena *arena, const char *file, const char *kind, uns
 	const char **ret_line, size_t *ret_len)
 {
 	return in_file(arena, file, id, ret_line, ret_len) ||
-		(has_other_sources(arena, strcmp(kind, "user") == 0 ? "passwd" : "group") &&
-			ask_helper(arena, kind, id, ret_line, ret_len));
+	       (has_other_sources(arena, strcmp(kind, "user") == 0 ? "passwd" : "group") &&
+		       ask_helper(arena, kind, id, ret_line, ret_len));
 }
 
 /* A name must be fit to stand in the box's passwd and in its environment. */

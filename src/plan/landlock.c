@@ -24,7 +24,7 @@
  * the right is granted and the mount alone says no. Granted trees are the caller's own: not there.
  */
 #define READ_SYSTEM (READ | EXECUTE | SYS_LANDLOCK_FS_TRUNCATE)
-#define DEVICES FILE_WRITE
+#define DEVICES     FILE_WRITE
 /* Rights that a rule on a file, not a directory, may hold. */
 #define FILE_RIGHTS (READ_FILE | EXECUTE | FILE_WRITE)
 
@@ -43,7 +43,8 @@ static uint64_t handled(int abi)
 	return all;
 }
 
-static void rule(struct builder *builder, const char *target, uint64_t access, bool file, bool optional)
+static void rule(
+	struct builder *builder, const char *target, uint64_t access, bool file, bool optional)
 {
 	struct plan *plan = builder->plan;
 	access &= plan->landlock_fs;
@@ -66,18 +67,20 @@ static void rule_of_op(struct builder *builder, const struct plan_op *op)
 	switch (op->kind) {
 	case OP_PROC:
 		/*
-		 * Nothing in /proc is written: not even one's own settings there, such as the score by
-		 * which the kernel chooses whom to kill. A nested user namespace needs its id maps.
+		 * Nothing in /proc is written: not even one's own settings there, such as the score
+		 * by which the kernel chooses whom to kill. A nested user namespace needs its id
+		 * maps.
 		 */
-		rule(builder, op->target,
-			READ_SYSTEM | (builder->policy->nesting ? FILE_WRITE : 0), false, false);
+		rule(builder, op->target, READ_SYSTEM | (builder->policy->nesting ? FILE_WRITE : 0),
+			false, false);
 		return;
 	case OP_BIND:
 		if (op->flags & OPF_DEVICE)
 			return; /* beneath /dev, below */
 		if (op->flags & OPF_GRANT)
 			rule(builder, op->target,
-				READ | EXECUTE | (op->flags & OPF_READONLY ? 0 : TREE_WRITE), file, optional);
+				READ | EXECUTE | (op->flags & OPF_READONLY ? 0 : TREE_WRITE), file,
+				optional);
 		else if (!strchr(op->target, '/'))
 			rule(builder, op->target, READ_SYSTEM, file, optional);
 		return;
@@ -100,7 +103,8 @@ int build_landlock(struct builder *builder)
 {
 	struct plan *plan = builder->plan;
 	const struct host *host = builder->host;
-	/* Without "refer" (ABI 2) no file can be moved between directories: ordinary work breaks. */
+	/* Without "refer" (ABI 2) no file can be moved between directories: ordinary work breaks.
+	 */
 	enum { NEEDED = 2 };
 	plan->landlock_abi = host->landlock_abi;
 	if (host->landlock_abi < NEEDED) {
@@ -110,12 +114,13 @@ int build_landlock(struct builder *builder)
 			return 0;
 		}
 		return build_refuse(builder, ERR_landlock_insufficient, NULL,
-			"Landlock ABI %d or later is needed (Linux 5.19), this kernel has %d", NEEDED,
-			host->landlock_abi);
+			"Landlock ABI %d or later is needed (Linux 5.19), this kernel has %d",
+			NEEDED, host->landlock_abi);
 	}
 	plan->landlock_fs = handled(host->landlock_abi);
 	if (host->landlock_abi >= 6)
-		plan->landlock_scoped = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
+		plan->landlock_scoped =
+			SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
 	rule(builder, "", SYS_LANDLOCK_FS_READ_DIR, false, false);
 	rule(builder, "etc", READ_SYSTEM, false, false);
 	rule(builder, "dev", READ | DEVICES, false, false);

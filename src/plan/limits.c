@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-static void rlimit(struct builder *builder, int resource, uint64_t soft, uint64_t hard, const char *why)
+static void rlimit(
+	struct builder *builder, int resource, uint64_t soft, uint64_t hard, const char *why)
 {
 	struct plan *plan = builder->plan;
 	struct plan_rlimit *limit =
@@ -14,7 +15,8 @@ static void rlimit(struct builder *builder, int resource, uint64_t soft, uint64_
 	limit->why = why;
 }
 
-/* Limits that only a control group holds: refused, or named as missing where the policy allows that. */
+/* Limits that only a control group holds: refused, or named as missing where the policy allows
+ * that. */
 static int need_cgroup(struct builder *builder, const char *key, const struct policy_number *number)
 {
 	if (!origin_set(&number->at))
@@ -44,8 +46,9 @@ int build_limits(struct builder *builder)
 	plan->umask = 022;
 
 	/*
-	 * One byte, not none: core(5), a limit of 1 is the only one that keeps the kernel from starting
-	 * the host's crash handler where core_pattern is a pipe. No file of one byte is ever written.
+	 * One byte, not none: core(5), a limit of 1 is the only one that keeps the kernel from
+	 * starting the host's crash handler where core_pattern is a pipe. No file of one byte is
+	 * ever written.
 	 */
 	rlimit(builder, RLIMIT_CORE, 1, 1, "no core files, no crash handler");
 	if (limits->open_files.value)
@@ -55,12 +58,14 @@ int build_limits(struct builder *builder)
 		rlimit(builder, RLIMIT_FSIZE, limits->file_size.value, limits->file_size.value,
 			"limits.file_size");
 	/*
-	 * Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, so it is exact for a box; one
-	 * more for init, which is not the command's.
+	 * Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, so it is exact for a box;
+	 * one more for init, which is not the command's.
 	 */
 	if (limits->pids.value)
-		rlimit(builder, RLIMIT_NPROC, limits->pids.value + 1, limits->pids.value + 1, "limits.pids");
-	/* Only each process alone, where best_effort lets the sum go unheld; then SIGXCPU, then SIGKILL. */
+		rlimit(builder, RLIMIT_NPROC, limits->pids.value + 1, limits->pids.value + 1,
+			"limits.pids");
+	/* Only each process alone, where best_effort lets the sum go unheld; then SIGXCPU, then
+	 * SIGKILL. */
 	if (limits->cpu_us.value) {
 		uint64_t seconds = (limits->cpu_us.value + 999999) / 1000000;
 		rlimit(builder, RLIMIT_CPU, seconds, seconds + 1, "limits.cpu");

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct plan_op *build_op(struct builder *builder, enum plan_op_kind kind, const char *target,
-	const char *why)
+struct plan_op *build_op(
+	struct builder *builder, enum plan_op_kind kind, const char *target, const char *why)
 {
-	struct plan_op *op =
-		arena_push(&builder->plan->arena, &builder->ops, &builder->plan->op_count, sizeof *op);
+	struct plan_op *op = arena_push(
+		&builder->plan->arena, &builder->ops, &builder->plan->op_count, sizeof *op);
 	op->kind = kind;
 	op->target = target;
 	op->why = why;
@@ -47,7 +47,8 @@ const struct plan_op *build_shown_by(const struct builder *builder, const char *
 	for (size_t i = 0; i < builder->plan->op_count; i++) {
 		const struct plan_op *op = &builder->ops[i];
 		size_t len = strlen(op->target);
-		if (op->kind != OP_BIND || (op->flags & OPF_DEVICE) || strncmp(op->target, target, len) != 0)
+		if (op->kind != OP_BIND || (op->flags & OPF_DEVICE) ||
+			strncmp(op->target, target, len) != 0)
 			continue;
 		if ((target[len] == 0 || target[len] == '/') && (!best || len >= best_len)) {
 			best = op;
@@ -92,12 +93,14 @@ static void show_devices(struct builder *builder)
 		struct plan_op *op = build_op(builder, OP_BIND, nodes[i], "device");
 		op->source = arena_printf(&builder->plan->arena, "/%s", nodes[i]);
 		op->mode = S_IFCHR;
-		/* The mount is read-only, so that the host's node keeps its times; the device is not. */
+		/* The mount is read-only, so that the host's node keeps its times; the device is
+		 * not. */
 		op->flags = OPF_DEVICE | OPF_NOEXEC | OPF_READONLY;
 	}
 }
 
-static void place(struct builder *builder, const char *target, mode_t mode, const char *data, size_t len)
+static void place(
+	struct builder *builder, const char *target, mode_t mode, const char *data, size_t len)
 {
 	struct plan_op *op = build_op(builder, OP_FILE, target, "made");
 	op->mode = S_IFREG | mode;
@@ -112,7 +115,8 @@ static void make_dev(struct builder *builder)
 	make_dir(builder, "dev/shm", 01777);
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
 		place(builder, nodes[i], 0666, "", 0);
-	/* Once the kernel's generator is seeded, the two are the same (random(4)): one mount less. */
+	/* Once the kernel's generator is seeded, the two are the same (random(4)): one mount less.
+	 */
 	link_to(builder, "dev/random", "urandom", "made");
 	link_to(builder, "dev/fd", "/proc/self/fd", "made");
 	link_to(builder, "dev/stdin", "/proc/self/fd/0", "made");
@@ -146,8 +150,8 @@ static bool taken(const struct builder *builder, const char *target)
 }
 
 /*
- * Nothing may be made below a name that is a link: in a root directory of the caller's it could lead
- * anywhere. (The host's own top has links only where directories of the box never are.)
+ * Nothing may be made below a name that is a link: in a root directory of the caller's it could
+ * lead anywhere. (The host's own top has links only where directories of the box never are.)
  */
 static int refuse_below_links(struct builder *builder)
 {
@@ -160,7 +164,8 @@ static int refuse_below_links(struct builder *builder)
 				(op->target[len] != '/' && op->target[len] != 0))
 				continue;
 			return build_refuse(builder, ERR_unsupported, &builder->policy->fs.root_at,
-				"'/%s' is needed in the box, but the root directory has a symbolic link at '/%s'",
+				"'/%s' is needed in the box, but the root directory has a symbolic "
+				"link at '/%s'",
 				op->target, link->target);
 		}
 	}
@@ -198,7 +203,8 @@ static int build_home(struct builder *builder, const char **ret_home)
 	const char *home = builder->host->home + 1;
 	if (build_shown_by(builder, home))
 		return build_refuse(builder, ERR_unsupported, &builder->policy->fs.home_at,
-			"the home directory '/%s' lies in a system directory; say home: none", home);
+			"the home directory '/%s' lies in a system directory; say home: none",
+			home);
 	build_parents(builder, home);
 	make_dir(builder, home, 0700);
 	*ret_home = home;
@@ -231,7 +237,8 @@ static void show_private(struct builder *builder, const char *home)
 	window(builder, "tmp", "private");
 	window(builder, "dev/shm", "private");
 	if (home)
-		window(builder, home, build_why(builder, "filesystem.home", &builder->policy->fs.home_at));
+		window(builder, home,
+			build_why(builder, "filesystem.home", &builder->policy->fs.home_at));
 }
 
 int build_mounts(struct builder *builder)

@@ -28,8 +28,8 @@ static int depth(const char *target)
 /* Places that the box makes itself: nothing of the host can stand there. */
 static bool reserved(const char *target)
 {
-	static const char *const own[] = { "proc", "dev", "dev/pts", "dev/shm", "etc", "run", "run/agentbox",
-		"tmp", "var", "var/tmp" };
+	static const char *const own[] = { "proc", "dev", "dev/pts", "dev/shm", "etc", "run",
+		"run/agentbox", "tmp", "var", "var/tmp" };
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		if (strcmp(target, own[i]) == 0)
 			return true;
@@ -40,28 +40,37 @@ static int check_grant(struct builder *builder, const struct host_path *fact, co
 	bool dangerous, const struct origin *at)
 {
 	if (fact->link || fact->through_link) {
-		build_refuse(builder, ERR_grant_is_symlink, at, "'%s' is a symbolic link or passes through one; "
-			"it leads to '%s'", given, fact->real ? fact->real : "nowhere");
-		return fact->real ? err_hint_set(builder->err, "grant '%s' itself", fact->real) : -1;
+		build_refuse(builder, ERR_grant_is_symlink, at,
+			"'%s' is a symbolic link or passes through one; "
+			"it leads to '%s'",
+			given, fact->real ? fact->real : "nowhere");
+		return fact->real ? err_hint_set(builder->err, "grant '%s' itself", fact->real)
+				  : -1;
 	}
 	if (fact->errnum) {
-		build_refuse(builder, ERR_grant_not_found, at, "'%s' does not exist or cannot be reached", given);
+		build_refuse(builder, ERR_grant_not_found, at,
+			"'%s' does not exist or cannot be reached", given);
 		builder->err->errnum = fact->errnum;
 		return -1;
 	}
 	if (!S_ISDIR(fact->mode) && !S_ISREG(fact->mode) && !dangerous) {
-		build_refuse(builder, ERR_dangerous_grant, at, "'%s' is a %s: it would hand over what is behind it",
-			given, S_ISSOCK(fact->mode) ? "socket" : S_ISFIFO(fact->mode) ? "named pipe" : "device");
+		build_refuse(builder, ERR_dangerous_grant, at,
+			"'%s' is a %s: it would hand over what is behind it", given,
+			S_ISSOCK(fact->mode)   ? "socket"
+			: S_ISFIFO(fact->mode) ? "named pipe"
+					       : "device");
 		return err_hint_set(builder->err, "{path: %s, dangerous: true}", given);
 	}
 	if (reserved(fact->path + 1)) {
-		build_refuse(builder, ERR_unsupported, at, "'%s' cannot be granted: the box has its own there", given);
+		build_refuse(builder, ERR_unsupported, at,
+			"'%s' cannot be granted: the box has its own there", given);
 		return err_hint_set(builder->err, "grant the directories below it that are needed");
 	}
 	return 0;
 }
 
-static int add_grant(struct builder *builder, const struct host_path *fact, bool write, const char *why)
+static int add_grant(
+	struct builder *builder, const struct host_path *fact, bool write, const char *why)
 {
 	const char *target = fact->path + 1;
 	for (size_t i = 0; i < builder->grant_count; i++) {
@@ -76,9 +85,10 @@ static int add_grant(struct builder *builder, const struct host_path *fact, bool
 		return 0;
 	}
 	if (builder->grant_count >= PLAN_GRANTS_MAX)
-		return build_refuse(builder, ERR_unsupported, NULL, "more than %d grants", PLAN_GRANTS_MAX);
-	struct build_grant *grant = arena_push(&builder->plan->arena, &builder->grants, &builder->grant_count,
-		sizeof *grant);
+		return build_refuse(
+			builder, ERR_unsupported, NULL, "more than %d grants", PLAN_GRANTS_MAX);
+	struct build_grant *grant = arena_push(
+		&builder->plan->arena, &builder->grants, &builder->grant_count, sizeof *grant);
 	grant->target = target;
 	grant->fact = fact;
 	grant->write = write;
@@ -86,21 +96,24 @@ static int add_grant(struct builder *builder, const struct host_path *fact, bool
 	return 0;
 }
 
-static int add_list(struct builder *builder, const struct policy_path *list, size_t count, bool write)
+static int add_list(
+	struct builder *builder, const struct policy_path *list, size_t count, bool write)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct host_path *fact = host_find(builder->host, list[i].path);
 		if (!fact)
-			return build_refuse(builder, ERR_internal, &list[i].at, "'%s' was not probed", list[i].path);
+			return build_refuse(builder, ERR_internal, &list[i].at,
+				"'%s' was not probed", list[i].path);
 		if (check_grant(builder, fact, list[i].given, list[i].dangerous, &list[i].at) < 0)
 			return -1;
-		const char *why =
-			build_why(builder, write ? "filesystem.write" : "filesystem.read", &list[i].at);
+		const char *why = build_why(
+			builder, write ? "filesystem.write" : "filesystem.read", &list[i].at);
 		if (add_grant(builder, fact, write, why) < 0)
 			return -1;
 		if (list[i].dangerous)
 			build_warn(builder, "dangerous_grant",
-				arena_printf(&builder->plan->arena, "'%s' is granted although it is dangerous: %s",
+				arena_printf(&builder->plan->arena,
+					"'%s' is granted although it is dangerous: %s",
 					list[i].path, why));
 	}
 	return 0;
@@ -117,13 +130,16 @@ static int add_workspace(struct builder *builder)
 	const char *path = request->workspace;
 	const char *unfit = places_not_workspace(path, builder->host->home);
 	if (unfit && request->workspace_given) {
-		build_refuse(builder, ERR_dangerous_grant, NULL, "'%s' cannot be a workspace: it is %s", path, unfit);
+		build_refuse(builder, ERR_dangerous_grant, NULL,
+			"'%s' cannot be a workspace: it is %s", path, unfit);
 		return err_hint_set(builder->err, "-C names a directory that holds only the work");
 	}
 	if (unfit) {
 		build_warn(builder, "workspace_skipped",
 			arena_printf(&plan->arena,
-				"the current directory '%s' is %s and is not shown; -C DIR names a workspace", path, unfit));
+				"the current directory '%s' is %s and is not shown; -C DIR names a "
+				"workspace",
+				path, unfit));
 		return 0;
 	}
 	const struct host_path *fact = host_find(builder->host, path);
@@ -134,7 +150,8 @@ static int add_workspace(struct builder *builder)
 	plan->workspace = "bind";
 	builder->workspace_shown = true;
 	return add_grant(builder, fact, write,
-		build_why(builder, write ? "filesystem.workspace: write" : "filesystem.workspace: read",
+		build_why(builder,
+			write ? "filesystem.workspace: write" : "filesystem.workspace: read",
 			&policy->fs.workspace_at));
 }
 
@@ -163,7 +180,8 @@ int build_grant_points(struct builder *builder)
 			continue;
 		build_parents(builder, grant->target);
 		bool dir = S_ISDIR(grant->fact->mode);
-		struct plan_op *op = build_op(builder, dir ? OP_DIR : OP_FILE, grant->target, "mount point");
+		struct plan_op *op =
+			build_op(builder, dir ? OP_DIR : OP_FILE, grant->target, "mount point");
 		op->mode = dir ? S_IFDIR | 0755 : S_IFREG | 0644;
 		op->data = "";
 	}
@@ -179,8 +197,9 @@ static void mount_grant(struct builder *builder, const struct build_grant *grant
 	op->tree = (int)(grant - builder->grants);
 	op->owner = grant->fact->uid;
 	op->group = grant->fact->gid;
-	op->flags = OPF_GRANT | (S_ISDIR(mode) ? OPF_RECURSIVE : 0) | (grant->write ? 0 : OPF_READONLY) |
-		(grant->under ? OPF_UNDER_GRANT : 0) | (S_ISCHR(mode) || S_ISBLK(mode) ? OPF_DEVICE : 0);
+	op->flags = OPF_GRANT | (S_ISDIR(mode) ? OPF_RECURSIVE : 0) |
+		    (grant->write ? 0 : OPF_READONLY) | (grant->under ? OPF_UNDER_GRANT : 0) |
+		    (S_ISCHR(mode) || S_ISBLK(mode) ? OPF_DEVICE : 0);
 }
 
 /* The grant that shows a path in the end: the deepest that it is or lies in. */
@@ -196,7 +215,8 @@ static const struct build_grant *grant_of(const struct builder *builder, const c
 }
 
 /* A mount of a path onto itself, once: it cannot be renamed, removed or replaced any more. */
-static void pin(struct builder *builder, const char *target, unsigned flags, mode_t mode, const char *why)
+static void pin(
+	struct builder *builder, const char *target, unsigned flags, mode_t mode, const char *why)
 {
 	for (size_t i = 0; i < builder->plan->op_count; i++) {
 		struct plan_op *op = &builder->ops[i];
@@ -209,23 +229,24 @@ static void pin(struct builder *builder, const char *target, unsigned flags, mod
 	op->source = target;
 	op->mode = mode & S_IFMT;
 	op->flags = flags | OPF_UNDER_GRANT | (S_ISDIR(mode) ? OPF_RECURSIVE : 0) |
-		(S_ISLNK(mode) ? OPF_LINK_ITSELF : 0);
+		    (S_ISLNK(mode) ? OPF_LINK_ITSELF : 0);
 }
 
 /* Every directory between the grant's top and target is held in its place. */
-static void pin_parents(struct builder *builder, const struct build_grant *grant, const char *target,
-	const char *why)
+static void pin_parents(struct builder *builder, const struct build_grant *grant,
+	const char *target, const char *why)
 {
 	const char *slash = target + strlen(grant->target);
 	if (!*slash)
 		return; /* the grant itself */
 	for (slash = strchr(slash + 1, '/'); slash; slash = strchr(slash + 1, '/'))
-		pin(builder, arena_strndup(&builder->plan->arena, target, (size_t)(slash - target)), 0, S_IFDIR, why);
+		pin(builder, arena_strndup(&builder->plan->arena, target, (size_t)(slash - target)),
+			0, S_IFDIR, why);
 }
 
 /*
- * Protected: read-only itself, and every directory above it up to the grant's top held in its place,
- * since a parent that can be renamed could be replaced by another with other content.
+ * Protected: read-only itself, and every directory above it up to the grant's top held in its
+ * place, since a parent that can be renamed could be replaced by another with other content.
  */
 static void protect(struct builder *builder, const struct host_match *match)
 {
@@ -255,7 +276,7 @@ static void hide(struct builder *builder, const struct host_match *match)
 	struct plan_op *op = build_op(builder, OP_MASK, target, why);
 	op->mode = match->mode & S_IFMT;
 	op->flags = OPF_READONLY | OPF_UNDER_GRANT | (written ? 0 : OPF_OPTIONAL) |
-		(S_ISLNK(match->mode) ? OPF_LINK_ITSELF : 0);
+		    (S_ISLNK(match->mode) ? OPF_LINK_ITSELF : 0);
 }
 
 /* A protected path that is not there cannot be held in a tree that the box writes directly. */
@@ -267,7 +288,8 @@ static int check_missing(struct builder *builder)
 		if (!grant || !grant->write)
 			continue;
 		return build_refuse(builder, ERR_protect_missing, &missing->pattern->at,
-			"'%s' is to be protected, but nothing of that name is in '%s', which is written directly: "
+			"'%s' is to be protected, but nothing of that name is in '%s', which is "
+			"written directly: "
 			"the box could make it",
 			missing->pattern->pattern, missing->tree);
 	}
@@ -286,7 +308,8 @@ static void warn_of_patterns(struct builder *builder)
 			continue;
 		build_warn(builder, "protect_existing_only",
 			arena_printf(&builder->plan->arena,
-				"'%s' protects what is there now; in a tree that is written directly the box may make others",
+				"'%s' protects what is there now; in a tree that is written "
+				"directly the box may make others",
 				pattern->pattern));
 	}
 }

@@ -7,7 +7,15 @@ const char *const places_etc_network[] = { "/etc/protocols", "/etc/services" };
 const size_t places_etc_network_count = sizeof places_etc_network / sizeof *places_etc_network;
 
 const char *const places_top[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu",
+	"/usr",
+	"/bin",
+	"/sbin",
+	"/lib",
+	"/lib32",
+	"/lib64",
+	"/libx32",
+	"/nix",
+	"/gnu",
 };
 const size_t places_top_count = sizeof places_top / sizeof *places_top;
 
@@ -31,8 +39,23 @@ const size_t places_etc_count = sizeof places_etc / sizeof *places_etc;
 const char *places_not_workspace(const char *path, const char *home)
 {
 	static const char *const system[] = {
-		"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin",
-		"/sys", "/tmp", "/usr", "/var", "/var/run", "/var/tmp",
+		"/bin",
+		"/boot",
+		"/dev",
+		"/etc",
+		"/home",
+		"/lib",
+		"/lib64",
+		"/proc",
+		"/root",
+		"/run",
+		"/sbin",
+		"/sys",
+		"/tmp",
+		"/usr",
+		"/var",
+		"/var/run",
+		"/var/tmp",
 	};
 	if (strcmp(path, "/") == 0)
 		return "the root directory";
@@ -43,7 +66,8 @@ const char *places_not_workspace(const char *path, const char *home)
 	for (size_t i = 0; i < sizeof system / sizeof *system; i++)
 		if (strcmp(path, system[i]) == 0)
 			return "a system directory";
-	/* Whatever lies below the kernel's file systems and the services' sockets is no workspace. */
+	/* Whatever lies below the kernel's file systems and the services' sockets is no workspace.
+	 */
 	static const char *const below[] = { "/proc/", "/sys/", "/dev/", "/run/" };
 	for (size_t i = 0; i < sizeof below / sizeof *below; i++)
 		if (strncmp(path, below[i], strlen(below[i])) == 0)

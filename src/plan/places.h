@@ -5,16 +5,17 @@
 #include <stddef.h>
 
 /*
- * Paths of the entries of / that make up `filesystem.root: host`, as they are on the host: directories are shown
- * read-only, links are made again with the same text. What a host does not have is left out.
+ * Paths of the entries of / that make up `filesystem.root: host`, as they are on the host:
+ * directories are shown read-only, links are made again with the same text. What a host does not
+ * have is left out.
  */
 extern const char *const places_top[];
 extern const size_t places_top_count;
 
 /*
- * Paths of the entries of /etc that are shown as they are. All else in /etc is made by agentbox or absent: the
- * list holds what programs need to run (loader, certificates, time zone, runtimes' settings), and
- * nothing that tells about the host's users, services or secrets.
+ * Paths of the entries of /etc that are shown as they are. All else in /etc is made by agentbox or
+ * absent: the list holds what programs need to run (loader, certificates, time zone, runtimes'
+ * settings), and nothing that tells about the host's users, services or secrets.
  */
 extern const char *const places_etc[];
 extern const size_t places_etc_count;

@@ -35,14 +35,16 @@ enum plan_op_kind {
 };
 
 enum plan_op_flags {
-	OPF_READONLY = 1,   /* this mount alone is read-only (after the seal) */
-	OPF_RECURSIVE = 2,  /* with the mounts below the source */
+	OPF_READONLY = 1,  /* this mount alone is read-only (after the seal) */
+	OPF_RECURSIVE = 2, /* with the mounts below the source */
 	OPF_NOEXEC = 4,
-	OPF_DEVICE = 8,     /* a device node: without nodev */
-	OPF_GRANT = 16,     /* named by the policy or the command line: opened without following links,
-	                       and as root by the supervisor, shown as the box's own (id-mapped) */
-	OPF_UNDER_GRANT = 32, /* the target lies in a tree of the host: resolved without following links */
-	OPF_LINK_ITSELF = 64, /* source and target are a symbolic link itself, not what it leads to */
+	OPF_DEVICE = 8, /* a device node: without nodev */
+	OPF_GRANT = 16, /* named by the policy or the command line: opened without following links,
+			   and as root by the supervisor, shown as the box's own (id-mapped) */
+	OPF_UNDER_GRANT =
+		32, /* the target lies in a tree of the host: resolved without following links */
+	OPF_LINK_ITSELF =
+		64,         /* source and target are a symbolic link itself, not what it leads to */
 	OPF_OPTIONAL = 128, /* a target that is gone by now is no error (a host file went away) */
 };
 
@@ -52,23 +54,24 @@ enum plan_op_flags {
 
 struct plan_op {
 	enum plan_op_kind kind;
-	unsigned flags;      /* enum plan_op_flags */
-	const char *target;  /* path in the box, without the leading "/"; "" is its root */
+	unsigned flags;     /* enum plan_op_flags */
+	const char *target; /* path in the box, without the leading "/"; "" is its root */
 	const char *source;
-	const char *data;    /* OP_FILE */
+	const char *data; /* OP_FILE */
 	size_t len;
-	mode_t mode;         /* OP_DIR, OP_FILE; OP_MASK, OP_BIND, OP_INSIDE: S_IFMT part of what is shown */
-	int tree;            /* OPF_GRANT: its number among them, from 0 */
-	uid_t owner;         /* OPF_GRANT as root: the owner on the host that the box acts as */
+	mode_t mode; /* OP_DIR, OP_FILE; OP_MASK, OP_BIND, OP_INSIDE: S_IFMT part of what is shown
+		      */
+	int tree;    /* OPF_GRANT: its number among them, from 0 */
+	uid_t owner; /* OPF_GRANT as root: the owner on the host that the box acts as */
 	gid_t group;
-	const char *why;     /* for people: "filesystem.read (policy.yaml:7)", "system", "made" */
+	const char *why; /* for people: "filesystem.read (policy.yaml:7)", "system", "made" */
 };
 
 /* One Landlock rule: what may be done beneath a path of the box. */
 struct plan_rule {
-	const char *path;   /* absolute, inside */
-	uint64_t access;    /* LANDLOCK_ACCESS_FS_* */
-	bool optional;      /* a path that is gone by now is no error */
+	const char *path; /* absolute, inside */
+	uint64_t access;  /* LANDLOCK_ACCESS_FS_* */
+	bool optional;    /* a path that is gone by now is no error */
 };
 
 struct plan_rlimit {
@@ -82,23 +85,23 @@ enum plan_filter_kind { FILTER_DEFAULT, FILTER_STRICT, FILTER_CUSTOM };
 /* A ready seccomp program. */
 struct filter {
 	const struct sock_filter *program;
-	size_t count;          /* instructions */
-	const char *name;      /* "default", "strict", "custom" */
-	const char *sha256;    /* of the program; hex */
+	size_t count;       /* instructions */
+	const char *name;   /* "default", "strict", "custom" */
+	const char *sha256; /* of the program; hex */
 };
 
 struct plan {
 	const char *name; /* of the policy */
 
 	/* ids */
-	uid_t uid, gid;             /* inside */
-	uid_t outer_uid;            /* outside: the caller's, or the one that owns nothing */
+	uid_t uid, gid;  /* inside */
+	uid_t outer_uid; /* outside: the caller's, or the one that owns nothing */
 	gid_t outer_gid;
 	const char *uid_map, *gid_map; /* lines for /proc/self/{uid,gid}_map */
-	bool as_root;               /* the supervisor acts for another id; grants are opened by it */
-	uint64_t namespaces;        /* CLONE_NEW* for clone3 */
+	bool as_root;        /* the supervisor acts for another id; grants are opened by it */
+	uint64_t namespaces; /* CLONE_NEW* for clone3 */
 	const char *hostname;
-	bool loopback_up;           /* only with a network namespace of its own */
+	bool loopback_up; /* only with a network namespace of its own */
 
 	/* file system */
 	const struct plan_op *ops;
@@ -109,8 +112,8 @@ struct plan {
 	 */
 	const struct plan_option {
 		const char *key, *value;
-	} *root_options;            /* for fsconfig(2), key NULL at the end */
-	uint64_t root_size;         /* bytes; the option "size" */
+	} * root_options;   /* for fsconfig(2), key NULL at the end */
+	uint64_t root_size; /* bytes; the option "size" */
 
 	/* Landlock; abi 0: not used (and then named in not_enforced) */
 	int landlock_abi;
@@ -123,22 +126,24 @@ struct plan {
 	size_t rlimit_count;
 	const char *oom_score_adj; /* for /proc/self/oom_score_adj */
 	mode_t umask;
-	uint64_t wall_us;  /* 0: none */
-	uint64_t grace_us; /* between SIGTERM and SIGKILL */
-	uint64_t output_max;      /* bytes kept of each stream */
-	bool output_kill;         /* past it the box is killed; else truncated */
+	uint64_t wall_us;    /* 0: none */
+	uint64_t grace_us;   /* between SIGTERM and SIGKILL */
+	uint64_t output_max; /* bytes kept of each stream */
+	bool output_kill;    /* past it the box is killed; else truncated */
 
 	/* system calls */
 	struct filter filter;
-	unsigned filter_flags;    /* SECCOMP_FILTER_FLAG_* for the installation */
+	unsigned filter_flags; /* SECCOMP_FILTER_FLAG_* for the installation */
 	bool kill_on_violation;
 
 	/* the command */
-	const char *const *argv;       /* NULL-terminated */
-	const char **shell_argv;       /* for a script without #!: {"/bin/sh", FILE, ...}; the payload fills in [1] */
-	const char *const *candidates; /* files to try in order, NULL-terminated: the PATH search, done */
-	const char *const *envp;       /* NULL-terminated */
-	const char *cwd;               /* inside, absolute */
+	const char *const *argv; /* NULL-terminated */
+	const char **shell_argv; /* for a script without #!: {"/bin/sh", FILE, ...}; the payload
+				    fills in [1] */
+	const char *const
+		*candidates;     /* files to try in order, NULL-terminated: the PATH search, done */
+	const char *const *envp; /* NULL-terminated */
+	const char *cwd;         /* inside, absolute */
 	bool tty, pass_stdin;
 
 	/* for the result */
@@ -147,7 +152,7 @@ struct plan {
 	const char *workspace;           /* "bind", "none" */
 	const struct plan_warning {
 		const char *code, *message;
-	} *warnings;
+	} * warnings;
 	size_t warning_count;
 
 	const struct policy *policy;

@@ -13,16 +13,16 @@ struct request_env {
 struct request {
 	const char *const *argv; /* the command, NULL-terminated; argv[0] is never NULL */
 	size_t argc;
-	const char *workspace;   /* absolute, without links (the caller's real directory) */
-	bool workspace_given;    /* -C was used; else it is the current directory */
-	const char *cwd;         /* --cwd: inside; NULL: the workspace, else home, else / */
+	const char *workspace;         /* absolute, without links (the caller's real directory) */
+	bool workspace_given;          /* -C was used; else it is the current directory */
+	const char *cwd;               /* --cwd: inside; NULL: the workspace, else home, else / */
 	const struct request_env *env; /* -e */
 	size_t env_count;
 	const char *const *environ; /* the caller's, NULL-terminated */
-	bool pass_stdin;         /* -i */
-	bool tty;                /* --tty */
+	bool pass_stdin;            /* -i */
+	bool tty;                   /* --tty */
 	/* --lang: the snippet, shown inside as a read-only file; its name stands in argv. */
-	const char *code_path;   /* inside, absolute; NULL: none */
+	const char *code_path; /* inside, absolute; NULL: none */
 	const char *code;
 	size_t code_len;
 };

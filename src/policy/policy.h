@@ -16,7 +16,8 @@
 
 /* Where something was written. line 0: nowhere (a built-in default). */
 struct origin {
-	const char *file; /* as it is shown to people: the path, or "--memory" for an option; NULL with line 0 */
+	const char *file; /* as it is shown to people: the path, or "--memory" for an option; NULL
+			     with line 0 */
 	int line, column; /* from 1; line 0 with a file: the command line */
 };
 
@@ -31,7 +32,7 @@ struct policy_word { /* an element of a list of words */
 	struct origin at;
 };
 
-struct policy_path { /* an element of filesystem.read, .write */
+struct policy_path {       /* an element of filesystem.read, .write */
 	const char *path;  /* absolute, ~ expanded, no "//", "/./", "/../", no trailing "/" */
 	const char *given; /* as written */
 	bool dangerous;    /* {path: P, dangerous: true} */
@@ -40,9 +41,10 @@ struct policy_path { /* an element of filesystem.read, .write */
 
 struct policy_pattern { /* an element of filesystem.hide, .protect */
 	/*
-	 * With a leading "/" (~ and ~/ are expanded to one): an absolute path or pattern. Without: it
-	 * applies inside every granted tree, from its top. "*" and "?" do not cross "/", "**" as a
-	 * whole component does. A pattern without any "/" matches at any depth (as in .gitignore).
+	 * With a leading "/" (~ and ~/ are expanded to one): an absolute path or pattern. Without:
+	 * it applies inside every granted tree, from its top. "*" and "?" do not cross "/", "**" as
+	 * a whole component does. A pattern without any "/" matches at any depth (as in
+	 * .gitignore).
 	 */
 	const char *pattern;
 	bool literal; /* holds no *, ? or [ */
@@ -57,8 +59,9 @@ enum policy_profile { PROFILE_DEFAULT, PROFILE_STRICT };
 enum policy_on_violation { VIOLATION_ERRNO, VIOLATION_KILL };
 enum policy_output_action { OUTPUT_TRUNCATE, OUTPUT_KILL };
 
-struct policy_host { /* an element of network.allow */
-	const char *host;   /* ASCII lower-case name, "*." kept in front; or an address without its prefix */
+struct policy_host {        /* an element of network.allow */
+	const char *host;   /* ASCII lower-case name, "*." kept in front; or an address without its
+			       prefix */
 	bool wildcard;      /* "*.": whole labels below, not the name itself */
 	bool address;       /* host is an IPv4 or IPv6 address */
 	int prefix;         /* address: prefix length; else -1 */
@@ -76,13 +79,13 @@ struct policy_number {
 };
 
 struct policy_limits {
-	struct policy_number wall_us;   /* microseconds */
-	struct policy_number cpu_us;    /* microseconds, of all processes together */
+	struct policy_number wall_us;    /* microseconds */
+	struct policy_number cpu_us;     /* microseconds, of all processes together */
 	struct policy_number cpus_milli; /* thousandths of a processor */
-	struct policy_number memory;    /* bytes */
-	struct policy_number pids;      /* processes and threads */
-	struct policy_number disk;      /* bytes, of /tmp, /dev/shm, home together */
-	struct policy_number output;    /* bytes kept of each stream */
+	struct policy_number memory;     /* bytes */
+	struct policy_number pids;       /* processes and threads */
+	struct policy_number disk;       /* bytes, of /tmp, /dev/shm, home together */
+	struct policy_number output;     /* bytes kept of each stream */
 	struct policy_number open_files;
 	struct policy_number file_size; /* bytes of any one file */
 	enum policy_output_action output_action;
@@ -96,7 +99,7 @@ struct policy_env_set {
 
 struct policy_secret {
 	const char *name;
-	const char *env;  /* one of the two is set */
+	const char *env; /* one of the two is set */
 	const char *file;
 	struct origin at;
 };
@@ -140,11 +143,11 @@ struct policy_test { /* an element of tests */
 	const char *tool;        /* ... or a tool, as in explain --tool */
 	const char *syscall;     /* ... or a system call, as in explain --syscall */
 	/* What is expected. For path, host, tool, syscall: `allowed` only. */
-	int allowed;            /* 1 allowed, 0 denied, -1 not said */
-	const char *access;     /* path: "read" (default), "write" */
-	int exit_code;          /* -1 not said */
-	const char *status;     /* NULL not said */
-	const char *stdout_text, *stderr_text; /* exact, NULL not said */
+	int allowed;                                   /* 1 allowed, 0 denied, -1 not said */
+	const char *access;                            /* path: "read" (default), "write" */
+	int exit_code;                                 /* -1 not said */
+	const char *status;                            /* NULL not said */
+	const char *stdout_text, *stderr_text;         /* exact, NULL not said */
 	const char *stdout_contains, *stderr_contains; /* NULL not said */
 	struct origin at;
 };
@@ -153,8 +156,8 @@ struct policy_tree; /* the merged document with the origin of each node; policy/
 
 struct policy {
 	const char *name, *description;
-	const char *sha256;    /* hex digest of the sources, in order */
-	const char **sources;  /* files read, the outermost base first */
+	const char *sha256;   /* hex digest of the sources, in order */
+	const char **sources; /* files read, the outermost base first */
 	size_t source_count;
 
 	struct {
@@ -185,7 +188,8 @@ struct policy {
 
 	enum policy_profile profile;
 	struct origin profile_at;
-	struct policy_word *sys_allow, *sys_deny; /* names of system calls, known to this architecture */
+	struct policy_word *sys_allow,
+		*sys_deny; /* names of system calls, known to this architecture */
 	size_t sys_allow_count, sys_deny_count;
 	enum policy_on_violation on_violation;
 	struct origin on_violation_at;
@@ -239,7 +243,8 @@ struct policy_override {
  * Errors: policy_not_found, policy_unreadable, policy_invalid, with file, line and column.
  */
 int policy_load(const char *const *names, size_t count, const struct policy_override *overrides,
-	size_t override_count, const struct policy_env *env, struct policy *ret_policy, struct err *err);
+	size_t override_count, const struct policy_env *env, struct policy *ret_policy,
+	struct err *err);
 
 /* The same from text in memory (tests, fuzzing); `file` is the name for messages. */
 int policy_parse(const char *text, size_t len, const char *file, const struct policy_env *env,

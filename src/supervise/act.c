@@ -118,6 +118,7 @@ void run_event(struct run *run, enum machine_event event)
 void run_broken(struct run *run, enum err_code code, int errnum, const char *what)
 {
 	if (run->blame != BLAME_BROKEN)
-		err_set(run->err, code, errnum, "%s: %s", what, errnum ? strerror(errnum) : "failed");
+		err_set(run->err, code, errnum, "%s: %s", what,
+			errnum ? strerror(errnum) : "failed");
 	run_event(run, EVENT_BROKEN);
 }

@@ -33,8 +33,8 @@ void output_poll(const struct output *output, struct pollfd *from, struct pollfd
 
 /*
  * The caller takes no more. When its reader went away, ours does too, so that the command learns it
- * by SIGPIPE or EPIPE as in any pipeline; for any other reason (a full disk) the command's end stays
- * its own, and the rest is only counted.
+ * by SIGPIPE or EPIPE as in any pipeline; for any other reason (a full disk) the command's end
+ * stays its own, and the rest is only counted.
  */
 static void caller_closed(struct run *run, struct output *output, int errnum)
 {
@@ -66,7 +66,8 @@ static void pass_on(struct run *run, struct output *output, const char *data, si
 	output->stream->total += len;
 	if (output->sink.fd < 0)
 		return;
-	/* Only what cannot block: the first write follows no POLLOUT, unless it is our own to fail. */
+	/* Only what cannot block: the first write follows no POLLOUT, unless it is our own to fail.
+	 */
 	ssize_t n = output->sink.chunk == CHUNK ? sink_write(&output->sink, data, len) : 0;
 	if (n < 0) {
 		caller_closed(run, output, (int)-n);
@@ -123,8 +124,8 @@ void output_turn(struct run *run, struct output *output)
 void output_drain(struct run *run, struct output *output)
 {
 	/*
-	 * What a pipe can hold is all that can be left. More than that comes from a stranger who holds
-	 * the other end, and nobody waits for him.
+	 * What a pipe can hold is all that can be left. More than that comes from a stranger who
+	 * holds the other end, and nobody waits for him.
 	 */
 	int size = output->fd >= 0 ? fcntl(output->fd, F_GETPIPE_SZ) : 0;
 	size_t left = size > 0 ? (size_t)size : CHUNK;

@@ -62,20 +62,22 @@ static void set_error(struct run *run)
 	case BLAME_FAILED:
 		break; /* the stage's own error is there already */
 	case BLAME_LATE:
-		err_set(error, ERR_box_died, 0, "the box was not ready after %d seconds and was ended",
+		err_set(error, ERR_box_died, 0,
+			"the box was not ready after %d seconds and was ended",
 			(int)(SETUP_MAX_NS / 1000000000));
-		err_hint_set(error,
-			"look for a granted path on a file system that does not answer, or a very busy host");
+		err_hint_set(error, "look for a granted path on a file system that does not "
+				    "answer, or a very busy host");
 		break;
 	case BLAME_PROTOCOL:
 		err_set(error, ERR_box_died, 0,
-			"the box sent a message that has no place while it was made, and was ended");
+			"the box sent a message that has no place while it was made, and was "
+			"ended");
 		break;
 	default:
 		err_set(error, ERR_box_died, 0,
 			"the box ended before the command was started, without saying why");
-		err_hint_set(error,
-			"somebody may have killed it, or the host is out of memory; `agentbox doctor` looks further");
+		err_hint_set(error, "somebody may have killed it, or the host is out of memory; "
+				    "`agentbox doctor` looks further");
 	}
 }
 
@@ -106,7 +108,8 @@ static void set_status(struct run *run)
 		set_cancelled(run);
 		return;
 	case BLAME_LOST:
-		set_lost(run, "box_killed", "the box's init ended unexpectedly, and the command with it");
+		set_lost(run, "box_killed",
+			"the box's init ended unexpectedly, and the command with it");
 		return;
 	case BLAME_PROTOCOL:
 		if (run->started) {
@@ -142,7 +145,8 @@ int run_finish(struct run *run)
 	if (run->blame == BLAME_BROKEN)
 		return -1;
 	set_status(run);
-	/* Full to the last page at the end: then writes were refused. Less than that tells nothing. */
+	/* Full to the last page at the end: then writes were refused. Less than that tells nothing.
+	 */
 	const uint64_t page = 4096, used = result->usage.disk_bytes;
 	if (run->plan->root_size && used != UNKNOWN && used + page > run->plan->root_size)
 		result->limits_hit |= LIMIT_DISK;

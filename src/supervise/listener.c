@@ -61,7 +61,8 @@ static void end_process(int listener, const struct seccomp_notif *notif)
 	pid_t pid = (pid_t)notif->pid;
 	AUTO_FD pidfd = sys_pidfd_open(pid);
 	if (pidfd < 0 && (pid = process_of(pid)) > 0)
-		pidfd = sys_pidfd_open(pid); /* the call came from a thread that is not the first one */
+		pidfd = sys_pidfd_open(
+			pid); /* the call came from a thread that is not the first one */
 	uint64_t id = notif->id;
 	if (pidfd >= 0 && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0)
 		(void)sys_pidfd_send_signal(pidfd, SIGSYS);

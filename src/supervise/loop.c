@@ -58,7 +58,8 @@ static bool read_message(struct run *run, int *sock, enum machine_event *ret_eve
 			*ret_event = EVENT_FDS;
 		else if (setup && run->msg.kind == SYNC_LISTENER && run->listener < 0)
 			*ret_event = EVENT_LISTENER;
-		else if (setup && run->msg.kind == SYNC_EXECING && run->plan->tty == (run->tty.master >= 0))
+		else if (setup && run->msg.kind == SYNC_EXECING &&
+			 run->plan->tty == (run->tty.master >= 0))
 			*ret_event = EVENT_EXECING;
 		else if (setup && run->msg.kind == SYNC_FAILED)
 			*ret_event = EVENT_FAILED;
@@ -118,14 +119,16 @@ static bool wait_for(struct run *run)
 		int64_t left = run->deadline - run_now();
 		if (left < 0)
 			left = 0;
-		limit = (struct timespec){ .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
+		limit = (struct timespec){ .tv_sec = left / 1000000000,
+			.tv_nsec = left % 1000000000 };
 		timeout = &limit;
 	}
 	int n = ppoll(run->fds, SLOT_COUNT, timeout, NULL);
 	if (n >= 0)
 		return n > 0;
 	if (errno != EINTR) {
-		/* Without memory for a poll the box still has to go; only then do we wait otherwise. */
+		/* Without memory for a poll the box still has to go; only then do we wait
+		 * otherwise. */
 		run_broken(run, ERR_no_resources, errno, "ppoll");
 		struct timespec pause = { .tv_nsec = 10000000 };
 		nanosleep(&pause, NULL);
@@ -137,7 +140,8 @@ static void dispatch(struct run *run)
 {
 	const struct pollfd *fds = run->fds;
 	bool gone = fds[SLOT_PIDFD].revents;
-	/* What init says on the other socket comes after what was said here: read this one first. */
+	/* What init says on the other socket comes after what was said here: read this one first.
+	 */
 	if (fds[SLOT_SETUP].revents || fds[SLOT_STATUS].revents || gone)
 		read_socket(run, &run->box->setup_fd, true);
 	if (fds[SLOT_SIGNAL].revents)

@@ -1,9 +1,12 @@
 /* machine: the table of states and events. Holds nothing, does nothing. */
 #include "supervise/machine.h"
 
-#define GO(state, what, whom) { STATE_##state, BLAME_##whom, (what) }
-#define KILL(whom)            GO(KILLING, ACT_KILL, whom)
-#define STAY(state)           GO(state, 0, NONE)
+#define GO(state, what, whom)                                                                      \
+	{                                                                                          \
+		STATE_##state, BLAME_##whom, (what)                                                \
+	}
+#define KILL(whom)  GO(KILLING, ACT_KILL, whom)
+#define STAY(state) GO(state, 0, NONE)
 
 /*
  * In every state:

@@ -11,34 +11,34 @@
 #define AGENTBOX_SUPERVISE_MACHINE_H
 
 /* X(name, what is so) */
-#define MACHINE_STATES(X) \
-	X(SETUP, "the box is being made")                                              \
-	X(EXECING, "the command is about to be executed")                              \
-	X(RUNNING, "the command runs")                                                 \
-	X(TERMINATING, "SIGTERM was sent; the grace period runs")                      \
-	X(ENDING, "the command has ended; init ends what it left")                     \
-	X(KILLING, "SIGKILL was sent to init; only its end is waited for")             \
-	X(DRAINING, "the box is gone; output that it left in pipes is taken")          \
+#define MACHINE_STATES(X)                                                                          \
+	X(SETUP, "the box is being made")                                                          \
+	X(EXECING, "the command is about to be executed")                                          \
+	X(RUNNING, "the command runs")                                                             \
+	X(TERMINATING, "SIGTERM was sent; the grace period runs")                                  \
+	X(ENDING, "the command has ended; init ends what it left")                                 \
+	X(KILLING, "SIGKILL was sent to init; only its end is waited for")                         \
+	X(DRAINING, "the box is gone; output that it left in pipes is taken")                      \
 	X(DONE, "all is known")
 
 /* X(name, what happened) */
-#define MACHINE_EVENTS(X) \
-	X(FDS, "the master of the box's terminal arrived")                             \
-	X(LISTENER, "the seccomp listener arrived")                                    \
-	X(EXECING, "the payload says that execve is next")                             \
-	X(FAILED, "a stage failed and said why")                                       \
-	X(SETUP_EOF, "nobody holds the setup socket any more")                         \
-	X(ENDED, "init says how the command ended")                                    \
-	X(GONE, "init says that it is alone")                                          \
-	X(STATUS_EOF, "init has let go of the status socket")                          \
-	X(INIT_EXIT, "init has ended, and with it every process of the box")           \
-	X(TIMER, "the state's time is over")                                           \
-	X(CANCEL, "the caller's first signal")                                         \
-	X(CANCEL_AGAIN, "another signal of the caller's")                              \
-	X(OUTPUT_LIMIT, "a stream passed its maximum and the policy says kill")        \
-	X(DENIED, "a violation, and the policy says kill")                             \
-	X(PROTOCOL, "a message that has no place here")                                \
-	X(BROKEN, "the supervisor itself cannot go on")                                \
+#define MACHINE_EVENTS(X)                                                                          \
+	X(FDS, "the master of the box's terminal arrived")                                         \
+	X(LISTENER, "the seccomp listener arrived")                                                \
+	X(EXECING, "the payload says that execve is next")                                         \
+	X(FAILED, "a stage failed and said why")                                                   \
+	X(SETUP_EOF, "nobody holds the setup socket any more")                                     \
+	X(ENDED, "init says how the command ended")                                                \
+	X(GONE, "init says that it is alone")                                                      \
+	X(STATUS_EOF, "init has let go of the status socket")                                      \
+	X(INIT_EXIT, "init has ended, and with it every process of the box")                       \
+	X(TIMER, "the state's time is over")                                                       \
+	X(CANCEL, "the caller's first signal")                                                     \
+	X(CANCEL_AGAIN, "another signal of the caller's")                                          \
+	X(OUTPUT_LIMIT, "a stream passed its maximum and the policy says kill")                    \
+	X(DENIED, "a violation, and the policy says kill")                                         \
+	X(PROTOCOL, "a message that has no place here")                                            \
+	X(BROKEN, "the supervisor itself cannot go on")                                            \
 	X(DRAINED, "the pipes are empty and all is passed on")
 
 enum machine_state {
@@ -46,14 +46,14 @@ enum machine_state {
 #define X(name, words) STATE_##name,
 	MACHINE_STATES(X)
 #undef X
-	STATE_COUNT_
+		STATE_COUNT_
 };
 
 enum machine_event {
 #define X(name, words) EVENT_##name,
 	MACHINE_EVENTS(X)
 #undef X
-	EVENT_COUNT_
+		EVENT_COUNT_
 };
 
 /* What is to be done, in this order. */

@@ -37,7 +37,8 @@ void input_close(struct input *input)
 
 void input_poll(const struct input *input, struct pollfd *from, struct pollfd *to)
 {
-	*from = (struct pollfd){ .fd = input->wait == INPUT_FROM ? input->from : -1, .events = POLLIN };
+	*from = (struct pollfd){ .fd = input->wait == INPUT_FROM ? input->from : -1,
+		.events = POLLIN };
 	/* While the caller is waited for, only the reader's going away is of interest: POLLERR. */
 	*to = (struct pollfd){ .fd = input->wait == INPUT_OFF ? -1 : input->to,
 		.events = input->wait == INPUT_TO ? POLLOUT : 0 };
@@ -84,8 +85,8 @@ static void end_of_input(struct input *input)
 /* Returns false when this pair of descriptors cannot be spliced. */
 static bool splice_some(struct input *input)
 {
-	ssize_t n = splice(input->from, NULL, input->to, NULL, CHUNK,
-		SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	ssize_t n = splice(
+		input->from, NULL, input->to, NULL, CHUNK, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n > 0)
 		input->wait = INPUT_FROM;
 	else if (n < 0 && errno == EINVAL)
@@ -110,7 +111,8 @@ static void read_some(struct run *run, struct input *input)
 		return;
 	if (n < 0)
 		result_warning(run->result, "stdin_failed",
-			"the caller's stdin could not be read to its end; the command saw end of file");
+			"the caller's stdin could not be read to its end; the command saw end of "
+			"file");
 	if (n <= 0) {
 		end_of_input(input);
 		return;

@@ -47,17 +47,17 @@ struct output {
 	int fd;                /* read end, non-blocking; -1: at its end */
 	struct stream *stream; /* counts always, keeps when captured */
 	bool live;
-	struct sink sink;      /* fd -1: the caller does not take it any more */
-	char *pending;         /* CHUNK bytes, allocated when first needed: read, but not passed on */
-	size_t at, len;        /* the part of it that waits */
+	struct sink sink; /* fd -1: the caller does not take it any more */
+	char *pending;    /* CHUNK bytes, allocated when first needed: read, but not passed on */
+	size_t at, len;   /* the part of it that waits */
 };
 
 enum input_wait { INPUT_OFF, INPUT_FROM, INPUT_TO };
 
 /* The caller's stdin on its way to the command. */
 struct input {
-	int from;             /* the caller's; not owned */
-	int to;               /* owned, non-blocking: the command's stdin, or the terminal's master */
+	int from; /* the caller's; not owned */
+	int to;   /* owned, non-blocking: the command's stdin, or the terminal's master */
 	enum input_wait wait; /* which of the two is waited for */
 	bool splice;          /* both are pipes */
 	bool socket;          /* from is a socket */
@@ -68,9 +68,9 @@ struct input {
 };
 
 struct terminal {
-	int master;          /* -1: none; owned by the output until it ends, then closed there */
-	int caller;          /* the caller's terminal, -1: its stdin is none */
-	bool raw;            /* the caller's terminal is in raw mode and must be put back */
+	int master; /* -1: none; owned by the output until it ends, then closed there */
+	int caller; /* the caller's terminal, -1: its stdin is none */
+	bool raw;   /* the caller's terminal is in raw mode and must be put back */
 	struct termios saved;
 };
 
@@ -98,7 +98,7 @@ struct run {
 
 	enum machine_state state;
 	enum blame blame;
-	int64_t deadline;             /* of the state, CLOCK_MONOTONIC in ns; NEVER */
+	int64_t deadline;              /* of the state, CLOCK_MONOTONIC in ns; NEVER */
 	int64_t begun, started, ended; /* times; 0: not yet */
 
 	/* what came with the event that is being handled */

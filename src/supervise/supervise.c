@@ -25,7 +25,8 @@ int supervise_signals(sigset_t *ret_old)
 		return -errno;
 	if (hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
-	/* signal(7): the children of a process that ignores SIGCHLD are never there to be waited for. */
+	/* signal(7): the children of a process that ignores SIGCHLD are never there to be waited
+	 * for. */
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGCHLD, SIG_DFL) == SIG_ERR ||
 		sigprocmask(SIG_BLOCK, &set, &old) < 0)
 		return -errno;

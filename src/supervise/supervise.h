@@ -25,8 +25,8 @@ struct supervise_io {
  * Block SIGINT, SIGTERM, SIGHUP (unless the caller ignores it, as nohup(1) does), SIGQUIT and
  * SIGWINCH, ignore SIGPIPE, give SIGCHLD its default action (ignored, it would take the usage from
  * us), and return a signalfd for those that are blocked, or -errno. Before box_spawn, so that
- * nothing is missed. *ret_old: the mask to give back (the box's session stage sets an empty mask and
- * default actions itself).
+ * nothing is missed. *ret_old: the mask to give back (the box's session stage sets an empty mask
+ * and default actions itself).
  */
 int supervise_signals(sigset_t *ret_old);
 

@@ -42,7 +42,8 @@ void terminal_take(struct run *run, int master)
 void terminal_start(struct run *run)
 {
 	struct terminal *tty = &run->tty;
-	if (tty->master < 0 || run->io->stdin_fd < 0 || tcgetattr(run->io->stdin_fd, &tty->saved) < 0)
+	if (tty->master < 0 || run->io->stdin_fd < 0 ||
+		tcgetattr(run->io->stdin_fd, &tty->saved) < 0)
 		return;
 	struct termios raw = tty->saved;
 	cfmakeraw(&raw);
@@ -55,7 +56,8 @@ void terminal_restore(struct run *run)
 {
 	struct terminal *tty = &run->tty;
 	if (tty->raw) {
-		/* In the background this would stop us for ever (SIGTTOU, termios(3)) but for the block. */
+		/* In the background this would stop us for ever (SIGTTOU, termios(3)) but for the
+		 * block. */
 		sigset_t block, old;
 		sigemptyset(&block);
 		sigaddset(&block, SIGTTOU);

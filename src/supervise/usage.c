@@ -15,8 +15,8 @@ void usage_reap(struct run *run)
 {
 	struct usage *usage = &run->result->usage;
 	/*
-	 * The system call itself has a fifth argument that waitid(3) hides (waitid(2)): the usage of
-	 * the child and of its own waited-for children, which for init is everybody.
+	 * The system call itself has a fifth argument that waitid(3) hides (waitid(2)): the usage
+	 * of the child and of its own waited-for children, which for init is everybody.
 	 */
 	struct rusage all;
 	siginfo_t info;

@@ -164,8 +164,9 @@ static inline uint64_t sum_all(int fd, uint64_t *ret_total)
 static inline void play_init(struct stage_play *play)
 {
 	memset(play, 0, sizeof *play);
-	play->io = (struct supervise_io){ .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1,
-		.signal_fd = fake_signals };
+	play->io = (struct supervise_io){
+		.stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .signal_fd = fake_signals
+	};
 	play->plan.output_max = 65536;
 	play->plan.grace_us = 2000000;
 	result_init(&play->result);
@@ -180,8 +181,11 @@ static inline void play_run(struct stage_play *play, script *child)
 		abort();
 	pid_t pid = fork();
 	if (pid == 0) {
-		struct fake fake = { .setup = setup[1], .status = status[1], .in = in[0],
-			.out = out[1], .err = err[1] };
+		struct fake fake = { .setup = setup[1],
+			.status = status[1],
+			.in = in[0],
+			.out = out[1],
+			.err = err[1] };
 		int theirs[] = { setup[0], status[0], in[1], out[0], err[0] };
 		for (int i = 0; i < 5; i++)
 			close(theirs[i]);

@@ -8,26 +8,26 @@ static const char letters[] = "?SERTNKDO";
 /* What is expected, written down apart from the table: an event's row, a state's column. */
 static const struct {
 	enum machine_event event;
-	const char *next; /* for S E R T N K D O */
+	const char *next;  /* for S E R T N K D O */
 	const char *blame; /* f d l p L w c o v b, '.': none */
 } expected[] = {
-	{ EVENT_FDS,          "SKKKKKDO", ".pppp..." },
-	{ EVENT_LISTENER,     "SKKKKKDO", ".pppp..." },
-	{ EVENT_EXECING,      "EKKKKKDO", ".pppp..." },
-	{ EVENT_FAILED,       "KKKKKKDO", "ffppp..." },
-	{ EVENT_SETUP_EOF,    "KRRTNKDO", "d......." },
-	{ EVENT_ENDED,        "KKNNKKDO", "pp..p..." },
-	{ EVENT_GONE,         "KKKKNKDO", "pppp...." },
-	{ EVENT_STATUS_EOF,   "KEKKNKDO", "d.LL...." },
-	{ EVENT_INIT_EXIT,    "DDDDDDDO", "ddLL...." },
-	{ EVENT_TIMER,        "KKTKKKDO", "llw....." },
-	{ EVENT_CANCEL,       "KKTTNKOO", "ccc...c." },
+	{ EVENT_FDS, "SKKKKKDO", ".pppp..." },
+	{ EVENT_LISTENER, "SKKKKKDO", ".pppp..." },
+	{ EVENT_EXECING, "EKKKKKDO", ".pppp..." },
+	{ EVENT_FAILED, "KKKKKKDO", "ffppp..." },
+	{ EVENT_SETUP_EOF, "KRRTNKDO", "d......." },
+	{ EVENT_ENDED, "KKNNKKDO", "pp..p..." },
+	{ EVENT_GONE, "KKKKNKDO", "pppp...." },
+	{ EVENT_STATUS_EOF, "KEKKNKDO", "d.LL...." },
+	{ EVENT_INIT_EXIT, "DDDDDDDO", "ddLL...." },
+	{ EVENT_TIMER, "KKTKKKDO", "llw....." },
+	{ EVENT_CANCEL, "KKTTNKOO", "ccc...c." },
 	{ EVENT_CANCEL_AGAIN, "KKKKKKOO", "ccc...c." },
 	{ EVENT_OUTPUT_LIMIT, "KKKKNKDO", "poooooo." },
-	{ EVENT_DENIED,       "KKKKNKDO", "vvvv...." },
-	{ EVENT_PROTOCOL,     "KKKKKKDO", "ppppp..." },
-	{ EVENT_BROKEN,       "KKKKKKOO", "bbbbbbb." },
-	{ EVENT_DRAINED,      "SERTNKOO", "........" },
+	{ EVENT_DENIED, "KKKKNKDO", "vvvv...." },
+	{ EVENT_PROTOCOL, "KKKKKKDO", "ppppp..." },
+	{ EVENT_BROKEN, "KKKKKKOO", "bbbbbbb." },
+	{ EVENT_DRAINED, "SERTNKOO", "........" },
 };
 static const char blames[] = ".fdlpLwcovb";
 
@@ -44,8 +44,9 @@ static void every_cell(void)
 			char want = expected[i].blame[s - 1];
 			if (next != expected[i].next[s - 1] || blame != want) {
 				fprintf(stderr, "%s in %s: got %c%c, want %c%c\n",
-					machine_event_name(event), machine_state_name((enum machine_state)s),
-					next, blame, expected[i].next[s - 1], want);
+					machine_event_name(event),
+					machine_state_name((enum machine_state)s), next, blame,
+					expected[i].next[s - 1], want);
 				check_failures++;
 			}
 		}
@@ -82,10 +83,10 @@ static void actions_stand_where_they_belong(void)
 			if ((s == STATE_SETUP || s == STATE_EXECING) && e == EVENT_FAILED)
 				want |= ACT_FAIL;
 			if (s == STATE_EXECING && (e == EVENT_SETUP_EOF || e == EVENT_DENIED ||
-				e == EVENT_OUTPUT_LIMIT))
+							  e == EVENT_OUTPUT_LIMIT))
 				want |= ACT_STARTED;
-			if (e == EVENT_ENDED &&
-				(s == STATE_RUNNING || s == STATE_TERMINATING || s == STATE_KILLING))
+			if (e == EVENT_ENDED && (s == STATE_RUNNING || s == STATE_TERMINATING ||
+							s == STATE_KILLING))
 				want |= ACT_ENDED;
 			if (e == EVENT_GONE && (s == STATE_ENDING || s == STATE_KILLING))
 				want |= ACT_GONE;
@@ -98,7 +99,8 @@ static void actions_stand_where_they_belong(void)
 			if (cell.actions != want)
 				fprintf(stderr, "%s in %s: actions %x, want %x\n",
 					machine_event_name((enum machine_event)e),
-					machine_state_name((enum machine_state)s), cell.actions, (unsigned)want);
+					machine_state_name((enum machine_state)s), cell.actions,
+					(unsigned)want);
 			CHECK(cell.actions == want);
 		}
 }
@@ -114,8 +116,7 @@ static void the_end_follows_the_end_of_init(void)
 			CHECK((cell.next == STATE_DRAINING) == (e == EVENT_INIT_EXIT));
 		}
 	for (int s = STATE_SETUP; s < STATE_DONE; s++) {
-		struct machine_cell cell =
-			machine_step((enum machine_state)s, EVENT_INIT_EXIT);
+		struct machine_cell cell = machine_step((enum machine_state)s, EVENT_INIT_EXIT);
 		CHECK(cell.next == STATE_DRAINING);
 	}
 }
@@ -124,8 +125,8 @@ static void the_end_follows_the_end_of_init(void)
 static void every_state_ends(void)
 {
 	for (int s = STATE_SETUP; s < STATE_COUNT_; s++) {
-		static const enum machine_event sure[] = { EVENT_TIMER, EVENT_TIMER, EVENT_INIT_EXIT,
-			EVENT_DRAINED };
+		static const enum machine_event sure[] = { EVENT_TIMER, EVENT_TIMER,
+			EVENT_INIT_EXIT, EVENT_DRAINED };
 		enum machine_state state = (enum machine_state)s;
 		for (size_t i = 0; i < sizeof sure / sizeof *sure; i++)
 			state = (enum machine_state)machine_step(state, sure[i]).next;

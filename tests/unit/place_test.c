@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -185,6 +186,17 @@ static void a_pipe_needs_its_reader(void)
 	place_close(&place);
 	alarm(0);
 	close(reader);
+	/* A reader that comes a little later, as the other end of `reader & agentbox ...`. */
+	pid_t pid = fork();
+	if (pid == 0) {
+		usleep(30000);
+		char c;
+		int fd = open("pipe", O_RDONLY);
+		_exit(read(fd, &c, 1) == 0 ? 0 : 1);
+	}
+	CHECK(accepted("pipe"));
+	int status = -1;
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	CHECK(unlink("pipe") == 0);
 	CHECK(accepted("/dev/null"));
 }

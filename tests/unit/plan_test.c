@@ -31,7 +31,10 @@ static const struct host_path etc[] = {
 	{ .path = "/etc/ssl", .mode = S_IFDIR | 0755 },
 };
 static const struct host_path paths[] = {
-	{ .path = "/home/ann/work", .mode = S_IFDIR | 0755, .uid = 1000, .gid = 1000,
+	{ .path = "/home/ann/work",
+		.mode = S_IFDIR | 0755,
+		.uid = 1000,
+		.gid = 1000,
 		.real = "/home/ann/work" },
 	{ .path = "/srv/data", .mode = S_IFDIR | 0755, .real = "/srv/data" },
 	{ .path = "/srv/data/in", .mode = S_IFDIR | 0755, .real = "/srv/data/in" },
@@ -42,23 +45,41 @@ static const struct host_path paths[] = {
 };
 
 static const struct host common = {
-	.uid = 1000, .gid = 1000, .user = "ann", .group = "ann", .home = "/home/ann", .pid = 77,
-	.box_uid = 1000, .box_gid = 1000, .release = "6.12.0", .landlock_abi = 7, .seccomp_notify = true,
-	.seccomp_wait_killable = true, .top = top, .top_count = sizeof top / sizeof *top, .etc = etc,
-	.etc_count = sizeof etc / sizeof *etc, .resolv_conf = "nameserver 192.0.2.53\n",
-	.paths = paths, .path_count = sizeof paths / sizeof *paths,
+	.uid = 1000,
+	.gid = 1000,
+	.user = "ann",
+	.group = "ann",
+	.home = "/home/ann",
+	.pid = 77,
+	.box_uid = 1000,
+	.box_gid = 1000,
+	.release = "6.12.0",
+	.landlock_abi = 7,
+	.seccomp_notify = true,
+	.seccomp_wait_killable = true,
+	.top = top,
+	.top_count = sizeof top / sizeof *top,
+	.etc = etc,
+	.etc_count = sizeof etc / sizeof *etc,
+	.resolv_conf = "nameserver 192.0.2.53\n",
+	.paths = paths,
+	.path_count = sizeof paths / sizeof *paths,
 };
 
 static const char *const argv[] = { "true", "x", NULL };
 static const char *const environ_[] = { "LANG=C.UTF-8", "LC_TIME=de_DE", "SECRET=1", "MYVAR=2",
 	"BASH_FUNC_f%%=() { :; }", "TERM=dumb", NULL };
 static const struct request request = {
-	.argv = argv, .argc = 2, .workspace = "/home/ann/work", .environ = environ_,
+	.argv = argv,
+	.argc = 2,
+	.workspace = "/home/ann/work",
+	.environ = environ_,
 };
 
 static const struct sock_filter program[] = { { 6, 0, 0, 0x7fff0000 } };
-static const struct filter filter = { .program = program, .count = 1, .name = "default",
-	.sha256 = "00" };
+static const struct filter filter = {
+	.program = program, .count = 1, .name = "default", .sha256 = "00"
+};
 
 /* Build a plan from a policy's text; the policy and the plan are the caller's to free. */
 static int build(const char *text, const struct host *host, const struct request *asked,
@@ -69,13 +90,15 @@ static int build(const char *text, const struct host *host, const struct request
 	return plan_build(policy, asked, host, &filter, plan, err);
 }
 
-static void golden(const char *name, const char *text, const struct host *host, const struct request *asked)
+static void golden(
+	const char *name, const char *text, const struct host *host, const struct request *asked)
 {
 	struct policy policy = { 0 };
 	struct plan plan = { 0 };
 	struct err err = { 0 };
 	AUTO_BUF out = { 0 };
-	if (build(text, host, asked, &policy, &plan, &err) < 0 || plan_explain_json(&plan, &out) < 0) {
+	if (build(text, host, asked, &policy, &plan, &err) < 0 ||
+		plan_explain_json(&plan, &out) < 0) {
 		fprintf(stderr, "%s: %s\n", name, err.text);
 		CHECK(!"the plan could be built");
 		policy_free(&policy);
@@ -112,11 +135,13 @@ static void golden_plans_are_as_committed(void)
 	root.home = "/root";
 	root.root = true;
 	root.box_uid = root.box_gid = 1879048269;
-	golden("root", "version: 1\nname: root\nfilesystem: {workspace: write, read: [/srv/data]}\n", &root,
-		&request);
+	golden("root",
+		"version: 1\nname: root\nfilesystem: {workspace: write, read: [/srv/data]}\n",
+		&root, &request);
 
-	struct host_match hidden[] = { { .path = "/home/ann/work/.env", .tree = "/home/ann/work",
-		.mode = S_IFREG } };
+	struct host_match hidden[] = {
+		{ .path = "/home/ann/work/.env", .tree = "/home/ann/work", .mode = S_IFREG }
+	};
 	struct host_match protected[] = {
 		{ .path = "/home/ann/work/.git/hooks", .tree = "/home/ann/work", .mode = S_IFDIR },
 		{ .path = "/home/ann/work/.bashrc", .tree = "/home/ann/work", .mode = S_IFLNK },
@@ -130,11 +155,13 @@ static void golden_plans_are_as_committed(void)
 	matched.protected_count = 2;
 	golden("grants",
 		"version: 1\nname: grants\nnesting: deny\n"
-		"filesystem: {workspace: write, write: [/srv/data/in], read: [/srv/data, /usr/share/models]}\n"
+		"filesystem: {workspace: write, write: [/srv/data/in], read: [/srv/data, "
+		"/usr/share/models]}\n"
 		"limits: {open_files: 64, file_size: 1MiB, pids: 8, disk: 64MiB, wall: 5s}\n"
 		"env: {pass: [MYVAR], set: {A: b}}\n",
 		&matched, &request);
-	golden("host-network", "version: 1\nname: host\nnetwork: host\nfilesystem: {workspace: none}\n", &common,
+	golden("host-network",
+		"version: 1\nname: host\nnetwork: host\nfilesystem: {workspace: none}\n", &common,
 		&request);
 }
 
@@ -178,16 +205,21 @@ static const struct refusal refusals[] = {
 		ERR_landlock_insufficient, 2 },
 	{ "no user notification", "version: 1\n", no_notify, ERR_seccomp_unavailable, 0 },
 	{ "allow-list", "version: 1\nnetwork:\n  allow: [a.test]\n", nothing, ERR_unsupported, 3 },
-	{ "overlay", "version: 1\nfilesystem:\n  workspace: overlay\n", nothing, ERR_unsupported, 3 },
+	{ "overlay", "version: 1\nfilesystem:\n  workspace: overlay\n", nothing, ERR_unsupported,
+		3 },
 	{ "memory", "version: 1\nlimits:\n  memory: 1GiB\n", nothing, ERR_unsupported, 3 },
 	{ "cpus", "version: 1\nlimits: {cpus: 0.5}\n", nothing, ERR_unsupported, 2 },
 	{ "cpu", "version: 1\nlimits: {cpu: 2s}\n", nothing, ERR_unsupported, 2 },
 	{ "secrets", "version: 1\nsecrets: {K: {env: K}}\n", nothing, ERR_unsupported, 2 },
-	{ "tools", "version: 1\ntools:\n  t: {command: [/bin/true]}\n", nothing, ERR_unsupported, 3 },
+	{ "tools", "version: 1\ntools:\n  t: {command: [/bin/true]}\n", nothing, ERR_unsupported,
+		3 },
 	{ "audit", "version: 1\naudit: {log: /tmp/l}\n", nothing, ERR_unsupported, 2 },
-	{ "link (B31)", "version: 1\nfilesystem: {write: [/srv/link]}\n", nothing, ERR_grant_is_symlink, 2 },
-	{ "gone", "version: 1\nfilesystem: {read: [/srv/gone]}\n", nothing, ERR_grant_not_found, 2 },
-	{ "socket (B13)", "version: 1\nfilesystem: {read: [/srv/socket]}\n", nothing, ERR_dangerous_grant, 2 },
+	{ "link (B31)", "version: 1\nfilesystem: {write: [/srv/link]}\n", nothing,
+		ERR_grant_is_symlink, 2 },
+	{ "gone", "version: 1\nfilesystem: {read: [/srv/gone]}\n", nothing, ERR_grant_not_found,
+		2 },
+	{ "socket (B13)", "version: 1\nfilesystem: {read: [/srv/socket]}\n", nothing,
+		ERR_dangerous_grant, 2 },
 };
 
 static void nothing_missing_is_ever_ignored(void)
@@ -201,8 +233,8 @@ static void nothing_missing_is_ever_ignored(void)
 		row->take(&host);
 		int r = build(row->policy, &host, &request, &policy, &plan, &err);
 		if (r == 0 || err.code != (int)row->code || err.line != row->line)
-			fprintf(stderr, "%s: %d, %s, line %d: %s\n", row->name, r, err_info(err.code)->name,
-				err.line, err.text);
+			fprintf(stderr, "%s: %d, %s, line %d: %s\n", row->name, r,
+				err_info(err.code)->name, err.line, err.text);
 		CHECK(r == -1);
 		CHECK(err.code == (int)row->code);
 		CHECK(err.line == row->line);
@@ -219,9 +251,10 @@ static void best_effort_names_what_is_missing(void)
 	struct err err = { 0 };
 	struct host host = common;
 	host.landlock_abi = 0;
-	CHECK(build("version: 1\nlimits: {memory: 1GiB}\nbest_effort: [cgroup, landlock]\n", &host, &request,
-		      &policy, &plan, &err) == 0);
-	CHECK(plan.not_enforced && plan.not_enforced[0] && plan.not_enforced[1] && !plan.not_enforced[2]);
+	CHECK(build("version: 1\nlimits: {memory: 1GiB}\nbest_effort: [cgroup, landlock]\n", &host,
+		      &request, &policy, &plan, &err) == 0);
+	CHECK(plan.not_enforced && plan.not_enforced[0] && plan.not_enforced[1] &&
+		!plan.not_enforced[2]);
 	if (plan.not_enforced && plan.not_enforced[0]) {
 		CHECK_TEXT(plan.not_enforced[0], "limits.memory");
 		CHECK_TEXT(plan.not_enforced[1], "landlock");
@@ -240,7 +273,8 @@ static void only_the_listed_environment_passes(void)
 	struct request asked = request;
 	CHECK(build("version: 1\n", &common, &asked, &policy, &plan, &err) == 0);
 	for (size_t i = 0; plan.envp[i]; i++)
-		CHECK(strncmp(plan.envp[i], "SECRET", 6) != 0 && strncmp(plan.envp[i], "BASH", 4) != 0 &&
+		CHECK(strncmp(plan.envp[i], "SECRET", 6) != 0 &&
+			strncmp(plan.envp[i], "BASH", 4) != 0 &&
 			strncmp(plan.envp[i], "MYVAR", 5) != 0);
 	plan_free(&plan);
 	policy_free(&policy);
@@ -249,7 +283,8 @@ static void only_the_listed_environment_passes(void)
 	int seen = 0;
 	CHECK(build("version: 1\n", &common, &asked, &policy, &plan, &err) == 0);
 	for (size_t i = 0; plan.envp[i]; i++)
-		seen += strcmp(plan.envp[i], "TERM=vt100") == 0 || strcmp(plan.envp[i], "SECRET=1") == 0;
+		seen += strcmp(plan.envp[i], "TERM=vt100") == 0 ||
+			strcmp(plan.envp[i], "SECRET=1") == 0;
 	CHECK(seen == 2);
 	plan_free(&plan);
 	policy_free(&policy);
@@ -280,11 +315,23 @@ static void patterns_match_by_component(void)
 		const char *pattern, *path;
 		bool match;
 	} rows[] = {
-		{ "a", "a", true }, { "a", "b", false }, { "a", "a/b", false }, { "*", "a/b", false },
-		{ "*.key", "x.key", true }, { "**/*.key", "x.key", true }, { "**/*.key", "a/b/x.key", true },
-		{ "a/**", "a/b/c", true }, { "a/**/d", "a/d", true }, { "a/**/d", "a/b/c/d", true },
-		{ "a/**/d", "a/b/c", false }, { "a/*/c", "a/b/c", true }, { "a/*/c", "a/b/b/c", false },
-		{ "a?c", "abc", true }, { "a?c", "a/c", false }, { "[ab]c", "bc", true }, { "**", "a/b", true },
+		{ "a", "a", true },
+		{ "a", "b", false },
+		{ "a", "a/b", false },
+		{ "*", "a/b", false },
+		{ "*.key", "x.key", true },
+		{ "**/*.key", "x.key", true },
+		{ "**/*.key", "a/b/x.key", true },
+		{ "a/**", "a/b/c", true },
+		{ "a/**/d", "a/d", true },
+		{ "a/**/d", "a/b/c/d", true },
+		{ "a/**/d", "a/b/c", false },
+		{ "a/*/c", "a/b/c", true },
+		{ "a/*/c", "a/b/b/c", false },
+		{ "a?c", "abc", true },
+		{ "a?c", "a/c", false },
+		{ "[ab]c", "bc", true },
+		{ "**", "a/b", true },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		bool got = host_match_pattern(rows[i].pattern, rows[i].path);
@@ -301,7 +348,8 @@ static void stages_are_in_order(void)
 		char needs[256];
 		snprintf(needs, sizeof needs, "%s", stage_info(i)->needs);
 		char *save = NULL;
-		for (char *need = strtok_r(needs, " ", &save); need; need = strtok_r(NULL, " ", &save)) {
+		for (char *need = strtok_r(needs, " ", &save); need;
+			need = strtok_r(NULL, " ", &save)) {
 			int at = 0;
 			for (int k = 1; k < STAGE_COUNT_; k++)
 				if (strcmp(stage_info(k)->name, need) == 0)

@@ -248,7 +248,7 @@ static void terminal_box(struct fake *fake)
 static bool same_mode(const struct termios *a, const struct termios *b)
 {
 	return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_cflag == b->c_cflag &&
-		a->c_lflag == b->c_lflag && memcmp(a->c_cc, b->c_cc, sizeof a->c_cc) == 0;
+	       a->c_lflag == b->c_lflag && memcmp(a->c_cc, b->c_cc, sizeof a->c_cc) == 0;
 }
 
 /* Reads from fd until `text` was seen, at most 5 s. */
@@ -376,8 +376,8 @@ static void terminal_and_linger(struct fake *fake)
 static void out_of_descriptors(void)
 {
 	/*
-	 * Descriptors with low numbers, all taken, and no gap above: ppoll(2) fails when it is given
-	 * more places than descriptors are allowed.
+	 * Descriptors with low numbers, all taken, and no gap above: ppoll(2) fails when it is
+	 * given more places than descriptors are allowed.
 	 */
 	int taken[32];
 	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)

@@ -264,7 +264,8 @@ static void the_reader_stops_reading(void)
 	if (pid == 0) {
 		/* Root may open anything. */
 		alarm(20);
-		if (geteuid() == 0 && (setresgid(1234, 1234, 1234) < 0 || setresuid(1234, 1234, 1234) < 0))
+		if (geteuid() == 0 &&
+			(setresgid(1234, 1234, 1234) < 0 || setresuid(1234, 1234, 1234) < 0))
 			_exit(1);
 		check_failures = 0;
 		stop_reading(true);

@@ -195,9 +195,9 @@ static void a_closed_stdin_costs_nothing(void)
 	CHECK(play.result.status == STATUS_EXITED);
 	CHECK(after.ru_nvcsw - before.ru_nvcsw < 50);
 	long busy = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
-		after.ru_utime.tv_usec - before.ru_utime.tv_usec +
-		(after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000 +
-		after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+		    after.ru_utime.tv_usec - before.ru_utime.tv_usec +
+		    (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000 +
+		    after.ru_stime.tv_usec - before.ru_stime.tv_usec;
 	CHECK(busy < 200000);
 	close(fds[0]);
 	close(fds[1]);

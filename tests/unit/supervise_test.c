@@ -113,8 +113,8 @@ static void close_status_after_execing(struct fake *fake)
 
 static void cut_after_exec(void)
 {
-	static script *const cuts[] = { die_after_execing, die_after_start, close_status_after_start,
-		close_status_after_execing };
+	static script *const cuts[] = { die_after_execing, die_after_start,
+		close_status_after_start, close_status_after_execing };
 	for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
 		play_simple(&play, cuts[i]);
 		CHECK(play.r == 0);
@@ -345,9 +345,9 @@ static void no_place_before_exec(void)
 {
 	static script *const scripts[] = { wrong_size, too_long, wrong_kind, wrong_magic,
 		descriptor_where_none_belongs, listener_without_descriptor, listener_twice,
-		terminal_unasked, execing_twice, ended_on_the_wrong_socket, execing_on_the_wrong_socket,
-		ended_before_exec, ended_before_the_end_of_setup, a_signal_from_below,
-		text_without_end };
+		terminal_unasked, execing_twice, ended_on_the_wrong_socket,
+		execing_on_the_wrong_socket, ended_before_exec, ended_before_the_end_of_setup,
+		a_signal_from_below, text_without_end };
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
 		play_simple(&play, scripts[i]);
 		check_error(ERR_box_died);
@@ -419,8 +419,8 @@ static void end_so(struct fake *fake)
 	end(fake, fake_status);
 }
 
-static void check_end(int wait_status, int rlimit, enum status status, int code, int sig,
-	unsigned limits)
+static void check_end(
+	int wait_status, int rlimit, enum status status, int code, int sig, unsigned limits)
 {
 	struct plan_rlimit limit = { .resource = rlimit };
 	play_init(&play);
@@ -436,7 +436,7 @@ static void check_end(int wait_status, int rlimit, enum status status, int code,
 
 static void ends_of_the_command(void)
 {
-	check_end(125 << 8, -1, STATUS_EXITED, 125, 0, 0); /* A56 */
+	check_end(125 << 8, -1, STATUS_EXITED, 125, 0, 0);       /* A56 */
 	check_end(SIGKILL, -1, STATUS_SIGNALED, -1, SIGKILL, 0); /* A59 */
 	check_end(SIGSEGV | 0x80, -1, STATUS_SIGNALED, -1, SIGSEGV, 0);
 	check_end(SIGXCPU, RLIMIT_CPU, STATUS_LIMIT, -1, SIGXCPU, LIMIT_CPU);
@@ -457,7 +457,8 @@ static void a_full_disk_is_told(void)
 	play_init(&play);
 	play.plan.root_size = 65536;
 	play_run(&play, end_with_a_full_disk);
-	CHECK(play.result.status == STATUS_EXITED && play.result.limits_hit == LIMIT_DISK); /* A64 */
+	CHECK(play.result.status == STATUS_EXITED &&
+		play.result.limits_hit == LIMIT_DISK); /* A64 */
 	result_free(&play.result);
 	play_init(&play);
 	play.plan.root_size = 65536 + 4096;
