@@ -48,17 +48,17 @@ static void exec_words(const char *file, enum err_code code, int errnum, struct 
 {
 	switch (code) {
 	case ERR_command_not_found:
-		err_set(err, code, errnum, "'%s': command not found inside the box", file);
+		err_set(err, code, errnum, "'%.200s': command not found inside the box", file);
 		break;
 	case ERR_interpreter_missing:
 		err_set(err, code, errnum,
-			"'%s': its interpreter or loader does not exist inside the box", file);
+			"'%.200s': its interpreter or loader does not exist inside the box", file);
 		break;
 	case ERR_not_executable:
-		err_set(err, code, errnum, "'%s': not executable: %s", file, strerror(errnum));
+		err_set(err, code, errnum, "'%.200s': not executable: %s", file, strerror(errnum));
 		break;
 	case ERR_bad_cwd:
-		err_set(err, code, errnum, "cannot start in '%s': %s", file, strerror(errnum));
+		err_set(err, code, errnum, "cannot start in '%.200s': %s", file, strerror(errnum));
 		break;
 	case ERR_userns_denied:
 		err_set(err, code, errnum,
@@ -66,7 +66,7 @@ static void exec_words(const char *file, enum err_code code, int errnum, struct 
 			strerror(errnum));
 		break;
 	default:
-		err_set(err, code, errnum, "%s: %s", file, strerror(errnum));
+		err_set(err, code, errnum, "%.200s: %s", file, strerror(errnum));
 	}
 }
 

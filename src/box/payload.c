@@ -165,7 +165,7 @@ static int try_candidates(const struct plan *plan, const char **ret_denied)
 					       loader */
 			return ENOENT;
 		}
-		if (e == ENOENT || e == ENOTDIR)
+		if (e == ENOENT || e == ENOTDIR || e == ENAMETOOLONG)
 			continue;
 		*ret_denied = file;
 		failure = e;

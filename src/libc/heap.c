@@ -65,9 +65,13 @@ static uint32_t class_of(size_t size, size_t *ret_room)
 
 static void *map(size_t size)
 {
-	const uint32_t *random = (const uint32_t *)getauxval(AT_RANDOM);
-	if (!heap.cookie && random)
-		heap.cookie = random[1] | 1;
+	/* Sixteen random bytes that the kernel gave the program; getauxval(3) promises no
+	 * alignment. */
+	const char *random = (const char *)getauxval(AT_RANDOM);
+	if (!heap.cookie && random) {
+		memcpy(&heap.cookie, random + 4, sizeof heap.cookie);
+		heap.cookie |= 1;
+	}
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return p == MAP_FAILED ? NULL : p;
 }

@@ -1,5 +1,5 @@
-#!/usr/bin/env bats
 # Where the result goes, when a box had the directory before or has it now, or nobody takes it.
+# shellcheck shell=bash disable=SC2154,SC2030,SC2031
 
 load helpers
 
