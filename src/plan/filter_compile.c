@@ -27,8 +27,10 @@
 #define CLONE_NAMESPACES   0x7e020000u
 #define UNSHARE_NAMESPACES (CLONE_NAMESPACES | 0x80u /* CLONE_NEWTIME */)
 
-#define SET_ID_BITS 06000u /* S_ISUID, S_ISGID */
-#define INIT_PID    1u     /* agentbox's own process in the box */
+#define SET_ID_BITS 06000u               /* S_ISUID, S_ISGID */
+#define MAKES_FILE  (0100u | 020000000u) /* O_CREAT, __O_TMPFILE: alike on all architectures here  \
+					  */
+#define INIT_PID 1u                      /* agentbox's own process in the box */
 
 /* Tests of arguments: what to do in order, with the lower 32 bits of one argument at a time. */
 enum step_kind {
@@ -122,6 +124,23 @@ static const struct step blocks[ACT_COUNT][STEPS_MAX] = {
 	},
 	[ACT_FCHMODAT] = {
 		{ STEP_ARG, 2, 0 },
+		{ STEP_SET, SET_ID_BITS, ANSWER(REFUSE) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
+	/* A mode counts only where a file is made; without that the register holds anything. */
+	[ACT_OPEN] = {
+		{ STEP_ARG, 1, 0 },
+		{ STEP_SET, MAKES_FILE, 3 },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+		{ STEP_ARG, 2, 0 },
+		{ STEP_SET, SET_ID_BITS, ANSWER(REFUSE) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
+	[ACT_OPENAT] = {
+		{ STEP_ARG, 2, 0 },
+		{ STEP_SET, MAKES_FILE, 3 },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+		{ STEP_ARG, 3, 0 },
 		{ STEP_SET, SET_ID_BITS, ANSWER(REFUSE) },
 		{ STEP_END, 0, ANSWER(ALLOW) },
 	},

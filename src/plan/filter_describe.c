@@ -209,6 +209,10 @@ static const char *describe_arguments(
 		return describe_mode(second, arena);
 	case ACT_FCHMODAT:
 		return describe_mode((uint32_t)call->args[2], arena);
+	case ACT_OPEN:
+		return describe_mode((uint32_t)call->args[2], arena);
+	case ACT_OPENAT:
+		return describe_mode((uint32_t)call->args[3], arena);
 	case ACT_PROCESS:
 		return describe_init(false, first);
 	case ACT_SETPRIORITY:

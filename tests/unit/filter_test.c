@@ -30,6 +30,7 @@ static const struct row rows[] = {
 	/* what everything needs */
 	{ "read", 0, 0, 0, ALLOW, ALLOW },
 	{ "openat", 0, 0, 0, ALLOW, ALLOW },
+	{ "openat2", 0, 0, 0, ABSENT, ABSENT },
 	{ "execve", 0, 0, 0, ALLOW, ALLOW },
 	{ "mmap", 0, 0, 0, ALLOW, ALLOW },
 	{ "futex", 0, 0, 0, ALLOW, ALLOW },
@@ -164,6 +165,13 @@ static const struct row rows[] = {
 	{ "fchmodat2", 3, 06000, 01777, ALLOW, ALLOW },
 	{ "openat", 0, 0, 0100, ALLOW, ALLOW },
 #ifdef __x86_64__
+	{ "open", 0, 0102, 04755, REFUSE, REFUSE },
+	{ "open", 0, 0102, 02707, REFUSE, REFUSE },
+	{ "open", 0, 020200002, 06000, REFUSE, REFUSE },
+	{ "open", 0, 0102, 0644, ALLOW, ALLOW },
+	{ "open", 0, 02, 06000, ALLOW, ALLOW }, /* makes nothing */
+	{ "creat", 0, 04755, 0, REFUSE, REFUSE },
+	{ "creat", 0, 0755, 0, ALLOW, ALLOW },
 	{ "chmod", 0, 04755, 0, REFUSE, REFUSE },
 	{ "chmod", 0, 02775, 0, REFUSE, REFUSE },
 	{ "chmod", 0, 01777, 06000, ALLOW, ALLOW },
@@ -431,9 +439,38 @@ static void test_bad_names(void)
 	arena_free(&arena);
 }
 
+/* openat's mode is its fourth argument, and counts only where a file is made. */
+static void test_openat(void)
+{
+	static const struct {
+		uint64_t flags, mode;
+		uint32_t answer;
+	} calls[] = {
+		{ 0100, 04755, REFUSE }, { 0102, 02707, REFUSE },
+		{ 020200002, 02000, REFUSE }, /* O_TMPFILE */
+		{ 0xffffffff00000042, 0xffffffff000009ed, REFUSE },
+		/* only the lower halves count */ { 0102, 01777, ALLOW }, { 0102, 0600, ALLOW },
+		{ 02, 06000, ALLOW }, { 0, ~0ull, ALLOW }, /* whatever is in the register */
+	};
+	struct arena arena = { 0 };
+	struct policy policy = { 0 };
+	for (int strict = 0; strict < 2; strict++) {
+		policy.profile = strict ? PROFILE_STRICT : PROFILE_DEFAULT;
+		struct filter filter = get(&policy, &arena);
+		for (size_t i = 0; i < COUNT(calls); i++) {
+			struct seccomp_data call = call_of(
+				native_audit, filter_number("openat"), 0, 0, calls[i].flags);
+			call.args[3] = calls[i].mode;
+			CHECK(filter_simulate(&filter, &call) == calls[i].answer);
+		}
+	}
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	RUN(test_rows);
+	RUN(test_openat);
 	RUN(test_foreign);
 	RUN(test_lists);
 	RUN(test_held);
