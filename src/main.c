@@ -9,6 +9,7 @@ int main(int argc, char **argv)
 	struct cli cli = { .start_us = cli_clock_us(), .environ = (const char *const *)environ };
 	struct err err = { 0 };
 	int status = -1;
+	cli_note_words(argc, argv, &cli);
 	if (cli_open_standard(&err) == 0 && cli_parse(argc, argv, &cli, &err) == 0)
 		status = cli.command->run(&cli, &err);
 	if (status < 0) {

@@ -104,6 +104,12 @@ int stage_guard(struct child *child, struct err *err)
 	setsid();
 
 	const struct plan *plan = child->plan;
+	/* Anyone may read /proc/1/cmdline, whatever else of init is out of reach. */
+	if (plan->words)
+		memset(plan->words, 0, plan->words_len);
+	/* keyctl(2): else the caller's session keyring would be the command's. */
+	if (plan->new_keyring && syscall(SYS_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, NULL) < 0)
+		return child_fail(err, ERR_internal, errno, "keyctl");
 	int keep[2 + PLAN_GRANTS_MAX];
 	size_t count = 0;
 	keep[count++] = child->setup_fd;

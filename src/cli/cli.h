@@ -38,6 +38,9 @@ struct cli {
 	 */
 	const struct err *usage;
 	const char *const *environ; /* the caller's, NULL-terminated */
+	/* Where the kernel keeps the program's arguments, which /proc/PID/cmdline shows to all. */
+	char *words;
+	size_t words_len;
 };
 
 /*
@@ -85,6 +88,9 @@ int cli_open_standard(struct err *err);
  * for cli->usage to point to when it returns 0; with -1 it holds a usage error.
  */
 int cli_parse(int argc, char *const *argv, struct cli *cli, struct err *err);
+
+/* Fill cli->words: the strings of argv, as far as they lie one behind the other. */
+void cli_note_words(int argc, char *const *argv, struct cli *cli);
 
 /* A usage error without a hint of its own points to the command's help; NULL: the program's. */
 void cli_usage_hint(const struct command *command, struct err *err);

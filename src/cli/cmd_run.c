@@ -95,8 +95,11 @@ static int perform(struct call *call, struct err *err)
 		return -1;
 	}
 	if (run_request(options, call->cli->environ, &call->arena, &call->words, &call->request,
-		    err) < 0 ||
-		take_signals(call, err) < 0 || make_plan(call, err) < 0)
+		    err) < 0)
+		return -1;
+	call->request.words = call->cli->words;
+	call->request.words_len = call->cli->words_len;
+	if (take_signals(call, err) < 0 || make_plan(call, err) < 0)
 		return -1;
 	bool quiet = asked(call, OPTION_run_quiet);
 	if (asked(call, OPTION_run_verbose) && !quiet)

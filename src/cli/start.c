@@ -69,6 +69,17 @@ static int parse_program(int argc, char *const *argv, struct cli *cli, struct er
 	return err_hint_set(err, "agentbox --help lists the commands");
 }
 
+void cli_note_words(int argc, char *const *argv, struct cli *cli)
+{
+	if (argc < 1)
+		return;
+	char *end = argv[0];
+	for (int i = 0; i < argc && argv[i] == end; i++)
+		end += strlen(argv[i]) + 1;
+	cli->words = argv[0];
+	cli->words_len = (size_t)(end - argv[0]);
+}
+
 int cli_parse(int argc, char *const *argv, struct cli *cli, struct err *err)
 {
 	if (argc < 2 || argv[1][0] == '-')

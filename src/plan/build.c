@@ -154,6 +154,13 @@ static int build_all(struct builder *builder, const struct filter *filter)
 	plan->host = builder->host;
 	plan->tty = builder->request->tty;
 	plan->pass_stdin = builder->request->pass_stdin;
+	plan->words = builder->request->words;
+	plan->words_len = builder->request->words_len;
+	static const char *const keyring[] = { "add_key", "keyctl", "request_key" };
+	for (size_t i = 0; i < builder->policy->sys_allow_count; i++)
+		for (size_t k = 0; k < sizeof keyring / sizeof *keyring; k++)
+			plan->new_keyring |=
+				strcmp(builder->policy->sys_allow[i].value, keyring[k]) == 0;
 	build_ids(builder);
 	if (refuse_unsupported(builder) < 0 || refuse_root(builder) < 0 ||
 		build_limits(builder) < 0 || build_namespaces(builder) < 0 ||

@@ -100,7 +100,7 @@ static void build_env(struct builder *builder, struct env *env)
 static void build_candidates(struct builder *builder, const char *path)
 {
 	struct plan *plan = builder->plan;
-	const char *name = builder->request->argv[0];
+	const char *name = plan->argv[0];
 	const char **list = NULL;
 	size_t count = 0;
 	if (strchr(name, '/')) {
@@ -120,14 +120,25 @@ static void build_candidates(struct builder *builder, const char *path)
 	plan->candidates = list;
 }
 
+/* Copies: the originals are cleared in the box (struct request, words). */
+static const char *const *copy_argv(struct builder *builder)
+{
+	const struct request *request = builder->request;
+	struct arena *arena = &builder->plan->arena;
+	const char **argv = ARENA_ARRAY(arena, request->argc + 1, const char *);
+	for (size_t i = 0; i < request->argc; i++)
+		argv[i] = arena_strdup(arena, request->argv[i]);
+	return argv;
+}
+
 static void build_shell_argv(struct builder *builder)
 {
 	const struct request *request = builder->request;
 	const char **argv = ARENA_ARRAY(&builder->plan->arena, request->argc + 2, const char *);
 	argv[0] = "/bin/sh";
-	argv[1] = request->argv[0];
+	argv[1] = builder->plan->argv[0];
 	for (size_t i = 1; i < request->argc; i++)
-		argv[i + 1] = request->argv[i];
+		argv[i + 1] = builder->plan->argv[i];
 	builder->plan->shell_argv = argv;
 }
 
@@ -141,7 +152,7 @@ static int build_cwd(struct builder *builder)
 	if (!cwd)
 		plan->cwd = usual;
 	else if (cwd[0] == '/')
-		plan->cwd = cwd;
+		plan->cwd = arena_strdup(&plan->arena, cwd);
 	else
 		plan->cwd = arena_printf(
 			&plan->arena, "%s/%s", strcmp(usual, "/") == 0 ? "" : usual, cwd);
@@ -154,7 +165,7 @@ int build_command(struct builder *builder)
 	struct env env = { .builder = builder };
 	build_env(builder, &env);
 	plan->envp = env.vars;
-	plan->argv = builder->request->argv;
+	plan->argv = copy_argv(builder);
 	const char *path = env_get(&env, "PATH");
 	build_candidates(builder, path ? path : PATH_INSIDE);
 	build_shell_argv(builder);

@@ -137,7 +137,9 @@ static void make_run(struct builder *builder)
 		make_dir(builder, "run/agentbox/hidden.d", 0);
 	}
 	if (request->code_path)
-		place(builder, request->code_path + 1, 0444, request->code, request->code_len);
+		place(builder, arena_strdup(&builder->plan->arena, request->code_path + 1), 0444,
+			arena_strndup(&builder->plan->arena, request->code, request->code_len),
+			request->code_len);
 }
 
 /* Is there an operation for this very name already? */

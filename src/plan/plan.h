@@ -145,6 +145,9 @@ struct plan {
 	const char *const *envp; /* NULL-terminated */
 	const char *cwd;         /* inside, absolute */
 	bool tty, pass_stdin;
+	char *words; /* request->words: init clears its copy of them */
+	size_t words_len;
+	bool new_keyring; /* the policy allows calls on keyrings: not on the caller's */
 
 	/* for the result */
 	const char *const *not_enforced; /* NULL-terminated */

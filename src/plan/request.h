@@ -19,8 +19,14 @@ struct request {
 	const struct request_env *env; /* -e */
 	size_t env_count;
 	const char *const *environ; /* the caller's, NULL-terminated */
-	bool pass_stdin;            /* -i */
-	bool tty;                   /* --tty */
+	/*
+	 * Where the kernel keeps this program's own arguments. init, whose command line the box can
+	 * read, clears its copy; nothing of the plan points there. NULL: nowhere.
+	 */
+	char *words;
+	size_t words_len;
+	bool pass_stdin; /* -i */
+	bool tty;        /* --tty */
 	/* --lang: the snippet, shown inside as a read-only file; its name stands in argv. */
 	const char *code_path; /* inside, absolute; NULL: none */
 	const char *code;
