@@ -72,6 +72,16 @@ char *arena_strdup(struct arena *arena, const char *text)
 	return arena_strndup(arena, text, strlen(text));
 }
 
+char *arena_join(struct arena *arena, const char *a, const char *b, const char *c)
+{
+	size_t len_a = strlen(a), len_b = strlen(b), len_c = strlen(c);
+	char *text = arena_alloc(arena, len_a + len_b + len_c + 1);
+	memcpy(text, a, len_a);
+	memcpy(text + len_a, b, len_b);
+	memcpy(text + len_a + len_b, c, len_c);
+	return text;
+}
+
 char *arena_vprintf(struct arena *arena, const char *fmt, va_list ap)
 {
 	char small[256];

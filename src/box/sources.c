@@ -69,9 +69,9 @@ static size_t map_line(char line[32], unsigned inside, unsigned outside)
 	return len;
 }
 
-static int write_self(const char *path, const char *text, size_t len)
+static int write_at(int dir, const char *name, const char *text, size_t len)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	ssize_t n = write(fd, text, len);
@@ -80,23 +80,7 @@ static int write_self(const char *path, const char *text, size_t len)
 	return r;
 }
 
-/* In the new user namespace: map owner -> outer id, and open the namespace. A descriptor or -errno.
- */
-static int mapped_namespace(uid_t owner, gid_t group, uid_t outer_uid, gid_t outer_gid)
-{
-	char line[32];
-	int r = write_self("/proc/self/setgroups", "deny", 4);
-	if (r == 0)
-		r = write_self("/proc/self/uid_map", line, map_line(line, owner, outer_uid));
-	if (r == 0)
-		r = write_self("/proc/self/gid_map", line, map_line(line, group, outer_gid));
-	if (r < 0)
-		return r;
-	int fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* What the short-lived child works on; it shares our memory and descriptors. */
+/* What the short-lived child works on; it shares our memory and descriptors, not our ids. */
 struct mapping {
 	const struct plan *plan;
 	uid_t owner;
@@ -104,11 +88,44 @@ struct mapping {
 	int fd; /* the namespace, or -errno */
 };
 
+/* Map owner -> outer id in the user namespace that we are in, and open it. A descriptor or -errno.
+ */
+static int map_ids(const struct mapping *mapping)
+{
+	char line[32];
+	int self = openat(AT_FDCWD, "/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (self < 0)
+		return -errno;
+	int r = write_at(self, "setgroups", "deny", 4);
+	if (r == 0)
+		r = write_at(self, "uid_map", line,
+			map_line(line, mapping->owner, mapping->plan->outer_uid));
+	if (r == 0)
+		r = write_at(self, "gid_map", line,
+			map_line(line, mapping->group, mapping->plan->outer_gid));
+	if (r == 0) {
+		r = openat(self, "ns/user", O_RDONLY | O_CLOEXEC);
+		r = r < 0 ? -errno : r;
+	}
+	close(self);
+	return r;
+}
+
 static int mapping_child(void *arg)
 {
 	struct mapping *mapping = arg;
-	mapping->fd = mapped_namespace(
-		mapping->owner, mapping->group, mapping->plan->outer_uid, mapping->plan->outer_gid);
+	const struct plan *plan = mapping->plan;
+	/*
+	 * The namespace must belong to the outer id, so that this may map itself without any right.
+	 * Ids are each task's own; what they do to the shared memory's "dumpable" is undone later.
+	 */
+	if (syscall(SYS_setgroups, 0, NULL) < 0 ||
+		syscall(SYS_setresgid, plan->outer_gid, plan->outer_gid, plan->outer_gid) < 0 ||
+		syscall(SYS_setresuid, plan->outer_uid, plan->outer_uid, plan->outer_uid) < 0 ||
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || unshare(CLONE_NEWUSER) < 0)
+		mapping->fd = -errno;
+	else
+		mapping->fd = map_ids(mapping);
 	_exit(0);
 }
 
@@ -118,24 +135,16 @@ static int mapping_child(void *arg)
  */
 static int idmap_namespace(const struct plan *plan, uid_t owner, gid_t group)
 {
-	struct sources_self self;
-	int r = sources_become(plan, &self);
-	if (r < 0)
-		return r;
 	_Alignas(16) char stack[16384];
 	struct mapping mapping = { .plan = plan, .owner = owner, .group = group, .fd = -EIO };
-	pid_t pid = clone(mapping_child, stack + sizeof stack,
-		CLONE_NEWUSER | CLONE_FILES | CLONE_VM | CLONE_VFORK, &mapping);
-	r = pid < 0 ? -errno : mapping.fd;
-	int back = sources_return(&self);
-	if (pid > 0)
-		while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-			;
-	if (back < 0 && r >= 0) {
-		close(r);
-		r = back;
-	}
-	return r;
+	pid_t pid = clone(mapping_child, stack + sizeof stack, CLONE_FILES | CLONE_VM | CLONE_VFORK,
+		&mapping);
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return mapping.fd;
 }
 
 /* One id-mapping namespace for each owner that occurs; few, and reused by neighbours. */

@@ -16,7 +16,7 @@ static void env_set(struct env *env, const char *name, const char *value)
 {
 	struct arena *arena = &env->builder->plan->arena;
 	size_t len = strlen(name);
-	const char *text = arena_printf(arena, "%s=%s", name, value);
+	const char *text = arena_join(arena, name, "=", value);
 	for (size_t i = 0; i < env->count; i++)
 		if (strncmp(env->vars[i], name, len) == 0 && env->vars[i][len] == '=') {
 			env->vars[i] = text;

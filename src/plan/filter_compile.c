@@ -27,10 +27,11 @@
 #define CLONE_NAMESPACES   0x7e020000u
 #define UNSHARE_NAMESPACES (CLONE_NAMESPACES | 0x80u /* CLONE_NEWTIME */)
 
-#define SET_ID_BITS 06000u               /* S_ISUID, S_ISGID */
-#define MAKES_FILE  (0100u | 020000000u) /* O_CREAT, __O_TMPFILE: alike on all architectures here  \
-					  */
-#define INIT_PID 1u                      /* agentbox's own process in the box */
+#define SET_ID_BITS 06000u /* S_ISUID, S_ISGID */
+#define MAKES_FILE                                                                                 \
+	(0100u | 020000000u) /* O_CREAT, __O_TMPFILE: alike on all architectures here              \
+			      */
+#define INIT_PID 1u          /* agentbox's own process in the box */
 
 /* Tests of arguments: what to do in order, with the lower 32 bits of one argument at a time. */
 enum step_kind {

@@ -54,7 +54,7 @@ static void rule(
 		return;
 	struct plan_rule *new_rule =
 		arena_push(&plan->arena, &builder->rules, &plan->rule_count, sizeof *new_rule);
-	new_rule->path = arena_printf(&plan->arena, "/%s", target);
+	new_rule->path = arena_join(&plan->arena, "/", target, "");
 	new_rule->access = access;
 	new_rule->optional = optional;
 }

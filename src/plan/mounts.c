@@ -91,7 +91,7 @@ static void show_devices(struct builder *builder)
 {
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
 		struct plan_op *op = build_op(builder, OP_BIND, nodes[i], "device");
-		op->source = arena_printf(&builder->plan->arena, "/%s", nodes[i]);
+		op->source = arena_join(&builder->plan->arena, "/", nodes[i], "");
 		op->mode = S_IFCHR;
 		/* The mount is read-only, so that the host's node keeps its times; the device is
 		 * not. */

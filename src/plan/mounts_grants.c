@@ -314,14 +314,49 @@ static void warn_of_patterns(struct builder *builder)
 	}
 }
 
+/* What is hidden is decided when the box is made; the result says so where that can matter. */
+static void warn_of_hiding(struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	for (size_t i = 0; i < policy->fs.hide_count; i++) {
+		const struct policy_pattern *pattern = &policy->fs.hide[i];
+		if (pattern->literal && strchr(pattern->pattern, '/'))
+			continue;
+		build_warn(builder, "hide_existing_only",
+			"patterns of filesystem.hide cover what is there when the box is made, not "
+			"a file "
+			"that the host makes or replaces while it runs");
+		return;
+	}
+}
+
+/*
+ * A read-only grant inside a written one: its parents are held, or the box could rename one and
+ * write what is in it in the next run.
+ */
+static void hold_nested(struct builder *builder)
+{
+	for (size_t i = 0; i < builder->grant_count; i++) {
+		const struct build_grant *inner = &builder->grants[i];
+		const struct build_grant *outer = NULL;
+		for (size_t k = 0; k < i; k++)
+			if (lies_in(inner->target, builder->grants[k].target))
+				outer = &builder->grants[k];
+		if (outer && outer->write && !inner->write)
+			pin_parents(builder, outer, inner->target, inner->why);
+	}
+}
+
 int build_grants(struct builder *builder)
 {
 	const struct host *host = builder->host;
 	for (size_t i = 0; i < builder->grant_count; i++)
 		mount_grant(builder, &builder->grants[i]);
+	hold_nested(builder);
 	if (check_missing(builder) < 0)
 		return -1;
 	warn_of_patterns(builder);
+	warn_of_hiding(builder);
 	for (size_t i = 0; i < host->protected_count; i++)
 		protect(builder, &host->protected[i]);
 	for (size_t i = 0; i < host->hidden_count; i++)
