@@ -1,6 +1,6 @@
 # Completion of agentbox for bash.
 
-# Names of policies, and files.
+# Names of policies.
 _agentbox_policies() {
 	local dir file
 	for dir in "${XDG_CONFIG_HOME:-$HOME/.config}/agentbox/policies" /etc/agentbox/policies \
@@ -13,14 +13,35 @@ _agentbox_policies() {
 	done
 }
 
+# Reply with policies that begin with the current word: names, files of YAML, and directories.
+_agentbox_reply_policies() {
+	mapfile -t COMPREPLY < <(
+		compgen -W "$(_agentbox_policies)" -- "$current"
+		compgen -f -X '!*.yaml' -- "$current"
+		compgen -f -X '!*.yml' -- "$current"
+		compgen -d -- "$current"
+	)
+}
+
+# The languages that the policy of the command line knows.
+_agentbox_languages() {
+	local i policy=default
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i - 1]} in
+		--policy | -p) policy=${COMP_WORDS[i]} ;;
+		esac
+	done
+	"${COMP_WORDS[0]}" show -- "$policy" 2>/dev/null |
+		awk '/^[a-z]/ {code = /^code:/} code && /^  [^ ]/ {sub(/:.*/, ""); gsub(/[ "]/, ""); print}'
+}
+
 # The options of a command: those with a value, and those without.
 _agentbox_options() {
 	case $1 in
 	run)
 		with_value="--policy -p --workspace -C --cwd --env -e --wall --cpu --cpus --memory
 			--pids --disk --output --open-files --file-size --lang --code --result --result-fd"
-		without="--stdin -i --tty --pretty --keep-changes --apply --dry-run --quiet -q
-			--verbose -v --help -h"
+		without="--stdin -i --tty --pretty --dry-run --quiet -q --verbose -v --help -h"
 		;;
 	check) with_value="" without="--verbose -v --help -h" ;;
 	show) with_value="" without="--json --help -h" ;;
@@ -43,12 +64,8 @@ _agentbox_reply() {
 # The value of an option.
 _agentbox_value() {
 	case $1 in
-	--policy | -p)
-		mapfile -t COMPREPLY < <(
-			compgen -W "$(_agentbox_policies)" -- "$current"
-			compgen -f -- "$current"
-		)
-		;;
+	--policy | -p) _agentbox_reply_policies ;;
+	--lang) _agentbox_reply "$(_agentbox_languages)" ;;
 	--workspace | -C) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
 	--result | --path) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
 	--env | -e) mapfile -t COMPREPLY < <(compgen -v -- "$current") ;;
@@ -85,12 +102,7 @@ _agentbox_argument() {
 			mapfile -t COMPREPLY < <(compgen -c -- "$current")
 		fi
 		;;
-	check | show | explain | test)
-		mapfile -t COMPREPLY < <(
-			compgen -W "$(_agentbox_policies)" -- "$current"
-			compgen -f -- "$current"
-		)
-		;;
+	check | show | explain | test) _agentbox_reply_policies ;;
 	help) _agentbox_reply "$commands" ;;
 	*) COMPREPLY=() ;;
 	esac

@@ -8,7 +8,20 @@ function __agentbox_policies
             string replace -r '.*/(.*)\.yaml$' '$1' -- $file
         end
     end
-    __fish_complete_suffix .yaml
+    for file in (__fish_complete_path (commandline -ct))
+        string match -qr '(/|\.ya?ml)(\t|$)' -- $file; and echo $file
+    end
+end
+
+# The languages that the policy of the command line knows.
+function __agentbox_languages
+    set -l words (commandline -opc)
+    set -l policy default
+    for at in (seq 3 (count $words))
+        contains -- $words[(math $at - 1)] -p --policy; and set policy $words[$at]
+    end
+    $words[1] show -- $policy 2>/dev/null |
+        awk '/^[a-z]/ {code = /^code:/} code && /^  [^ ]/ {sub(/:.*/, ""); gsub(/[ "]/, ""); print}'
 end
 
 function __agentbox_needs_command
@@ -79,14 +92,12 @@ complete -c agentbox -n __agentbox_in_run_options -l disk -x -d 'Limit of privat
 complete -c agentbox -n __agentbox_in_run_options -l output -x -d 'Bytes kept of each stream'
 complete -c agentbox -n __agentbox_in_run_options -l open-files -x -d 'Limit of open files'
 complete -c agentbox -n __agentbox_in_run_options -l file-size -x -d 'Limit of the size of one file'
-complete -c agentbox -n __agentbox_in_run_options -l lang -x -d 'Language of the snippet'
+complete -c agentbox -n __agentbox_in_run_options -l lang -x -a '(__agentbox_languages)' -d 'Language of the snippet'
 complete -c agentbox -n __agentbox_in_run_options -l code -x -d 'The snippet, or - for stdin'
 complete -c agentbox -n __agentbox_in_run_options -l result -r -F -d 'File for the result'
 complete -c agentbox -n __agentbox_in_run_options -l result-fd -x -d 'Descriptor for the result'
 complete -c agentbox -n __agentbox_in_run_options -l tty -d 'Give the command a terminal'
 complete -c agentbox -n __agentbox_in_run_options -l pretty -d 'Print the result on many lines'
-complete -c agentbox -n __agentbox_in_run_options -l keep-changes -d 'Not in this version'
-complete -c agentbox -n __agentbox_in_run_options -l apply -d 'Not in this version'
 complete -c agentbox -n __agentbox_in_run_options -l dry-run -d 'Print the plan and stop'
 complete -c agentbox -n __agentbox_in_run_options -s q -l quiet -d 'No words on stderr'
 complete -c agentbox -n __agentbox_in_run_options -s v -l verbose -d 'Plan, outcome and times on stderr'

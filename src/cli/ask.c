@@ -51,6 +51,16 @@ int ask_plan(struct ask *ask)
 	return 0;
 }
 
+const char *ask_refusal(struct ask *ask)
+{
+	const struct err *why = &ask->why;
+	if (ask_plan(ask) == 0)
+		return NULL;
+	if (!why->file[0] || why->line <= 0)
+		return arena_strdup(&ask->arena, why->text);
+	return arena_printf(&ask->arena, "%s (%s:%d)", why->text, why->file, (int)why->line);
+}
+
 /* A workspace that is written through an overlay has, seen from inside, the rights of a written
  * one. */
 static void drop_unsupported(const struct policy *policy, struct policy *ret_supported)

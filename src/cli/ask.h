@@ -36,6 +36,9 @@ void ask_free(struct ask *ask);
  */
 int ask_plan(struct ask *ask);
 
+/* Why `run` would refuse the policy here, with its place; NULL when it would not. */
+const char *ask_refusal(struct ask *ask);
+
 /* Make the plan that questions about paths are answered from. 0, or -1 with *err. */
 int ask_ready(struct ask *ask, struct err *err);
 

@@ -139,7 +139,7 @@ struct place {
  * Open what --result and --result-fd name, else stdout. A file is made if it is missing, and left
  * as it is until the result is written. No symbolic link is followed that a box may have left: not
  * the file itself, and no directory of a relative name, or of an absolute one below the current
- * directory or the workspace. A pipe without a reader is refused after a fifth of a second.
+ * directory or the workspace. A pipe without a reader is refused after two seconds.
  * /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N mean the descriptor.
  * Errors: usage, result_unwritable.
  */
@@ -177,6 +177,7 @@ void cli_signals_back(int signal_fd, const sigset_t *old);
  * cli_run_box(); zeroed by cli_run_init(), freed once the result has been used.
  */
 struct cli_run {
+	const struct request *request; /* of the plan */
 	struct host host;
 	struct filter filter;
 	struct plan plan;

@@ -4,6 +4,41 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 
+static void note(struct buf *out, const char *name, const char *key, const struct origin *at)
+{
+	buf_add_visible(out, name, strlen(name), false);
+	buf_addf(out, ": note: `run` refuses %s in this version (", key);
+	buf_add_visible(out, at->file, strlen(at->file), false);
+	buf_addf(out, ":%d)\n", at->line);
+}
+
+/* Keys that are right, and that `run` refuses all the same. */
+static void note_unsupported(const char *name, const struct policy *policy, struct buf *out)
+{
+	const struct policy_limits *l = &policy->limits;
+	bool cgroup = !policy_best_effort(policy, "cgroup");
+	const struct {
+		bool asked;
+		const char *key;
+		const struct origin *at;
+	} rows[] = {
+		{ policy->fs.workspace == WORKSPACE_OVERLAY, "filesystem.workspace: overlay",
+			&policy->fs.workspace_at },
+		{ policy->network == NETWORK_ALLOW, "network.allow",
+			policy->allow ? &policy->allow[0].at : NULL },
+		{ cgroup, "limits.memory", &l->memory.at },
+		{ cgroup, "limits.cpu", &l->cpu_us.at },
+		{ cgroup, "limits.cpus", &l->cpus_milli.at },
+		{ true, "tools", policy->tool_count ? &policy->tools[0].at : NULL },
+		{ true, "secrets", policy->secret_count ? &policy->secrets[0].at : NULL },
+		{ policy->audit_log != NULL, "audit.log", &policy->audit_at },
+		{ true, "audit.trace", policy->trace_count ? &policy->trace[0].at : NULL },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].asked && rows[i].at && origin_set(rows[i].at))
+			note(out, name, rows[i].key, rows[i].at);
+}
+
 /* Its mistakes are what this command is asked for, so they are its output: 1 with one, else 0. */
 static int check_one(const char *name, const struct policy_env *env, bool verbose, struct buf *out)
 {
@@ -14,15 +49,16 @@ static int check_one(const char *name, const struct policy_env *env, bool verbos
 	if (r == 0) {
 		/* Which system calls there are, only the filter knows. */
 		r = filter_get(&policy, &policy.arena, &filter, &err);
+		if (r == 0 && verbose) {
+			buf_add_visible(out, name, strlen(name), false);
+			buf_adds(out, ": valid\n");
+			note_unsupported(name, &policy, out);
+		}
 		policy_free(&policy);
 	}
 	if (r < 0) {
 		say_error_text(&err, "", out);
 		return CLI_NO;
-	}
-	if (verbose) {
-		buf_add_visible(out, name, strlen(name), false);
-		buf_adds(out, ": valid\n");
 	}
 	return CLI_YES;
 }

@@ -42,18 +42,24 @@ static const char *subject(enum question kind, bool write)
 	return "";
 }
 
+/* `refusal`: why `run` refuses the policy here, or NULL; the answer is what would hold else. */
 static void put_answer_line(struct buf *out, enum question kind, const char *text, bool write,
-	const struct answer *answer)
+	const struct answer *answer, const char *refusal)
 {
 	buf_addf(out, "%s: %s", answer->allowed ? "allowed" : "denied", subject(kind, write));
 	buf_add_visible(out, text, strlen(text), false);
 	buf_adds(out, ": ");
 	buf_add_visible(out, answer->words, strlen(answer->words), false);
+	if (refusal) {
+		buf_adds(out, " (run refuses this policy here: ");
+		buf_add_visible(out, refusal, strlen(refusal), false);
+		buf_adds(out, ")");
+	}
 	buf_adds(out, "\n");
 }
 
 static void put_answer_json(struct json *json, enum question kind, const char *text, bool write,
-	const struct answer *answer)
+	const struct answer *answer, const char *refusal)
 {
 	json_open_object(json, NULL);
 	json_put_text(json, "question", question_name(kind));
@@ -61,6 +67,7 @@ static void put_answer_json(struct json *json, enum question kind, const char *t
 	json_put_text(json, "access", kind != QUESTION_PATH ? NULL : write ? "write" : "read");
 	json_put_bool(json, "allowed", answer->allowed);
 	json_put_text(json, "why", answer->words);
+	json_put_text(json, "run_refuses", refusal);
 	json_close(json);
 }
 
@@ -70,6 +77,7 @@ static int answer_questions(
 {
 	bool as_json = options_has(options, OPTION_explain_json);
 	bool write = options_has(options, OPTION_explain_write);
+	const char *refusal = ask_refusal(ask);
 	int status = CLI_YES;
 	struct json json;
 	if (as_json) {
@@ -87,9 +95,9 @@ static int answer_questions(
 		if (!answer.allowed)
 			status = CLI_NO;
 		if (as_json)
-			put_answer_json(&json, kind, text, write, &answer);
+			put_answer_json(&json, kind, text, write, &answer, refusal);
 		else
-			put_answer_line(out, kind, text, write, &answer);
+			put_answer_line(out, kind, text, write, &answer, refusal);
 	}
 	if (as_json) {
 		json_close(&json);

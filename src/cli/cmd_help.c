@@ -1,4 +1,6 @@
 /* cmd_help: `agentbox help`, --help and --version. */
+#include <string.h>
+
 #include "base/buf.h"
 #include "cli/cli.h"
 
@@ -12,6 +14,19 @@ static int run_version(const struct cli *cli, struct err *err)
 
 const struct command version_command = { .name = "version", .run = run_version, .hidden = true };
 
+/* Not a command; the manual may have a page about it. Always -1. */
+static int unknown_topic(const char *word, struct err *err)
+{
+	static const char *const pages[][2] = { { "policy", "agentbox-policy" },
+		{ "policies", "agentbox-policy" }, { "yaml", "agentbox-policy" },
+		{ "result", "agentbox-result" }, { "results", "agentbox-result" },
+		{ "json", "agentbox-result" }, { "agentbox", "agentbox" } };
+	for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+		if (strcmp(word, pages[i][0]) == 0)
+			err_hint_set(err, "man %s", pages[i][1]);
+	return -1;
+}
+
 int cmd_help(const struct cli *cli, struct err *err)
 {
 	const struct command *topic = cli->topic;
@@ -20,7 +35,7 @@ int cmd_help(const struct cli *cli, struct err *err)
 			return err_set(err, ERR_usage, 0, "help takes one command at a time");
 		topic = command_find(cli->options.args[0], err);
 		if (!topic)
-			return -1;
+			return unknown_topic(cli->options.args[0], err);
 	}
 	AUTO_BUF out = { 0 };
 	if (topic)

@@ -109,6 +109,24 @@ static int perform(struct call *call, struct err *err)
 	return 0;
 }
 
+/* Warnings without which something would be missed inside and nobody knew why. */
+static void say_missing(const struct result *result)
+{
+	static const char *const codes[] = { "workspace_skipped" };
+	AUTO_BUF out = { 0 };
+	char text[WARNING_TEXT_SIZE];
+	struct warning warning;
+	for (size_t at = 0; result_next_warning(result, &at, text, &warning);)
+		for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+			if (strcmp(warning.code, codes[i]) != 0)
+				continue;
+			buf_adds(&out, "agentbox: warning: ");
+			buf_add_visible(&out, warning.message, strlen(warning.message), false);
+			buf_adds(&out, "\n");
+		}
+	say_note(&out);
+}
+
 /* What happened, for people: an error always, the rest when it is asked for or somebody watches. */
 static void say_result(const struct call *call)
 {
@@ -118,7 +136,9 @@ static void say_result(const struct call *call)
 		return;
 	if (result->error.code != ERR_none)
 		say_error(&result->error);
-	else if (!verbose && !isatty(STDERR_FILENO))
+	if (result->error.code != ERR_none || (!verbose && !isatty(STDERR_FILENO)))
+		say_missing(result);
+	if (result->error.code == ERR_none && !verbose && !isatty(STDERR_FILENO))
 		return;
 	AUTO_BUF out = { 0 };
 	if (result->error.code == ERR_none)

@@ -108,7 +108,63 @@ static void take(struct parser *parser, enum option_id id, const char *attached)
 	add_use(parser, id, attached);
 }
 
-static void unknown_long(struct parser *parser, const char *name)
+/* Options that other tools, or other commands of this one, have under another name. */
+static const struct {
+	const char *command, *words, *hint;
+} foreign[] = {
+	{ "run", "timeout|time|time-limit|deadline", "did you mean --wall?" },
+	{ "run", "mem|ram|memory-limit|mem-limit", "did you mean --memory?" },
+	{ "run", "processes|nproc|procs|pids-limit", "did you mean --pids?" },
+	{ "run", "nofile|fds", "did you mean --open-files?" },
+	{ "run", "workdir|working-dir|chdir", "did you mean --cwd?" },
+	{ "run", "dir|directory|root", "did you mean --workspace?" },
+	{ "run", "config|profile", "did you mean --policy?" },
+	{ "run", "interactive|input", "did you mean --stdin?" },
+	{ "run", "volume|mount|bind|ro-bind|read|write|allow-read|allow-write",
+		"a policy says it: filesystem: {read: [PATH], write: [PATH]}" },
+	{ "run", "net|network|allow-net|share-net", "a policy says it: network: host" },
+	{ "run", "json", "the result is JSON without any option" },
+	{ "run", "json-pretty", "did you mean --pretty?" },
+	{ "agentbox", "policy|wall|timeout|workspace|stdin|env",
+		"options stand behind the command: agentbox run ..." },
+};
+
+/* Is the word one of "a|b|c"? */
+static bool among(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+	for (const char *at = words; *at;) {
+		size_t n = strcspn(at, "|");
+		if (n == len && memcmp(at, word, n) == 0)
+			return true;
+		at += n + (at[n] == '|');
+	}
+	return false;
+}
+
+static const char *foreign_hint(const struct parser *parser, const char *name)
+{
+	const char *command = parser->command ? parser->command->name : "agentbox";
+	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+		if (strcmp(foreign[i].command, command) == 0 && among(foreign[i].words, name))
+			return foreign[i].hint;
+	return NULL;
+}
+
+/* -p is an option of `run` alone: other commands take the policy as an argument. */
+static bool plain_policy(const struct parser *parser, const char *attached, struct err *err)
+{
+	if (!parser->command || strncmp(parser->command->usage, "[OPTIONS] POLICY", 16) != 0)
+		return false;
+	const char *value = attached && *attached ? attached : parser->argv[parser->next];
+	if (!(attached && *attached) && parser->next >= parser->argc)
+		value = "POLICY";
+	err_hint_set(err, "the policy is named without it: agentbox %s %.300s",
+		parser->command->name, value);
+	return true;
+}
+
+static void unknown_long(struct parser *parser, const char *name, const char *attached)
 {
 	const char *names[OPTION_COUNT_];
 	size_t count = 0;
@@ -118,7 +174,12 @@ static void unknown_long(struct parser *parser, const char *name)
 	const char *nearest = nearest_word(name, names, count);
 	struct err *err = complain_to(parser);
 	err_set(err, ERR_usage, 0, "unknown option --%s", name);
-	if (nearest)
+	const char *hint = foreign_hint(parser, name);
+	if (strcmp(name, "policy") == 0 && plain_policy(parser, attached, err))
+		return;
+	if (hint)
+		err_hint_set(err, "%s", hint);
+	else if (nearest)
 		err_hint_set(err, "did you mean --%s?", nearest);
 }
 
@@ -133,7 +194,8 @@ static void take_long(struct parser *parser, const char *word)
 			return;
 		}
 	}
-	unknown_long(parser, arena_strndup(&parser->out->arena, word, len));
+	unknown_long(
+		parser, arena_strndup(&parser->out->arena, word, len), equals ? equals + 1 : NULL);
 }
 
 /* -qv, -pFILE, -p FILE: letters until one of them takes the rest, or the next argument. */
@@ -146,8 +208,11 @@ static void take_letters(struct parser *parser, const char *letters)
 			id++;
 		if (id == OPTION_COUNT_) {
 			/* A byte that begins a longer character is shown with the rest of it. */
-			err_set(complain_to(parser), ERR_usage, 0, "unknown option -%.*s",
+			struct err *err = complain_to(parser);
+			err_set(err, ERR_usage, 0, "unknown option -%.*s",
 				(unsigned char)*at < 0x80 ? 1 : 4, at);
+			if (*at == 'p')
+				plain_policy(parser, at + 1, err);
 			return;
 		}
 		if (table[id].type != OPTION_FLAG) {

@@ -20,8 +20,8 @@
 #define NAME_SHOWN 200
 
 /* How long a named pipe without a reader is looked at, and how often. */
-#define READER_WAIT_NS 200000000
-#define READER_LOOKS   40
+#define READER_PAUSE_NS 10000000
+#define READER_LOOKS    200
 
 static int unwritable(int errnum, const struct place *place, struct err *err)
 {
@@ -130,11 +130,11 @@ static int refuse_file(int errnum, const struct place *place, struct err *err)
 
 /*
  * Open the last component. A pipe's reader that was started at the same moment is given some time
- * to come.
+ * to come; signals end the program here in the ordinary way.
  */
 static int open_last(const struct place *place)
 {
-	const struct timespec pause = { .tv_nsec = READER_WAIT_NS / READER_LOOKS };
+	const struct timespec pause = { .tv_nsec = READER_PAUSE_NS };
 	for (int looks = 0;; looks++) {
 		int fd = openat(place->dir_fd, place->base,
 			O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);

@@ -5,6 +5,7 @@
 
 #include "box/box.h"
 #include "cli/cli.h"
+#include "cli/command_hint.h"
 #include "plan/host_diagnosis.h"
 
 void cli_run_init(struct cli_run *run)
@@ -24,6 +25,7 @@ void cli_run_free(struct cli_run *run)
 int cli_run_plan(const struct policy *policy, const struct request *request, struct cli_run *run,
 	struct err *err)
 {
+	run->request = request;
 	run->result.policy = policy;
 	if (host_probe(policy, request, &run->host, err) < 0)
 		return -1;
@@ -61,6 +63,7 @@ void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 	if (r < 0 || supervise_run(&run->plan, &box, io, &run->result, &err) < 0)
 		fail(run, &err);
 	add_remedy(&run->result.error);
+	command_hint(run->request, &run->plan, &run->result.error);
 	box_close(&box);
 }
 

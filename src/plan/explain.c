@@ -31,7 +31,9 @@ static const char *op_class(const struct plan_op *op, bool sealed)
 			return "device";
 		return sealed || op->flags & OPF_READONLY ? "read-only" : "writable";
 	case OP_INSIDE:
-		return op->flags & (OPF_READONLY | OPF_UNDER_GRANT) ? "protected" : "private";
+		if (op->flags & OPF_READONLY)
+			return "protected";
+		return op->flags & OPF_UNDER_GRANT ? "in place" : "private";
 	case OP_MASK:
 		return "hidden";
 	case OP_FILE:
@@ -60,11 +62,6 @@ static bool is_place(const struct plan *plan, size_t index)
 	return false;
 }
 
-static bool same_why(const struct plan_op *a, const struct plan_op *b)
-{
-	return a->why == b->why || (a->why && b->why && strcmp(a->why, b->why) == 0);
-}
-
 /*
  * Operations of one class and one reason share a list, in the place of the first. Those before the
  * seal are read-only by it.
@@ -87,12 +84,12 @@ static void put_ops(struct words *words, const struct plan *plan)
 		for (size_t k = i; k < plan->op_count; k++) {
 			const struct plan_op *op = &plan->ops[k];
 			if (done[k] || strcmp(op_class(op, k < seal), class) != 0 ||
-				!same_why(op, first))
+				strcmp(explain_why(op), explain_why(first)) != 0)
 				continue;
 			done[k] = true;
 			words_list_add(words, arena_printf(&words->arena, "/%s", op->target));
 		}
-		words_list_end(words, first->why);
+		words_list_end(words, explain_why(first));
 	}
 }
 

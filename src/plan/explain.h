@@ -39,8 +39,10 @@ struct answer {
 /*
  * May the command read (or write) the path? Decided by the operations in their order, then by the
  * Landlock rules, then by hide and protect patterns for what did not exist when the plan was made.
- * A relative path counts from the plan's cwd; links that the plan makes are followed. The mode bits
- * of the host's files are not looked at. Errors: usage (too long a path, too many links).
+ * A relative path counts from the plan's cwd; links that the plan makes are followed. The path is
+ * one of the host: in a directory that the box has of its own, as a private home, reading is denied
+ * and writing is allowed. The mode bits of the host's files are not looked at. Errors: usage (too
+ * long a path, too many links).
  */
 int plan_ask_path(const struct plan *plan, const char *path, bool write, struct arena *arena,
 	struct answer *ret_answer, struct err *err);

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "plan/explain.h"
 #include "base/sys.h"
+#include "plan/explain_words.h"
 #include "plan/filter.h"
 #include "plan/host_match.h"
 #include "plan/plan.h"
@@ -23,19 +24,35 @@ static int answer(struct answer *ret_answer, bool allowed, const char *words)
 	return 0;
 }
 
-/* The planner's word for where something comes from, as an answer. */
-static const char *why_words(const char *why)
+/* A path of the box onto itself, with all that is mounted below it: shows nothing new. */
+static bool is_hold(const struct plan_op *op)
+{
+	return op->kind == OP_INSIDE && op->flags & OPF_UNDER_GRANT;
+}
+
+/* A writable directory of the box's own, which is empty when the command starts. */
+static bool is_window(const struct plan_op *op)
+{
+	return op->kind == OP_INSIDE && !(op->flags & OPF_UNDER_GRANT);
+}
+
+const char *explain_why(const struct plan_op *op)
 {
 	static const char *const words[][2] = {
 		{ "system", "system directory" },
 		{ "private", "private to the box" },
-		{ "made", "made for the box" },
+		{ "made", "made for the box, not the host's" },
 		{ "device", "device" },
 	};
-	for (size_t i = 0; why && i < sizeof words / sizeof *words; i++)
-		if (strcmp(why, words[i][0]) == 0)
+	if (!op->why)
+		return "";
+	/* What a policy does not say has no line: the planner's own protection of policies. */
+	if (is_hold(op) && strcmp(op->why, "filesystem.protect") == 0)
+		return S_ISDIR(op->mode) ? "the policies of agentbox" : "the policy's own file";
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(op->why, words[i][0]) == 0)
 			return words[i][1];
-	return why ? why : "";
+	return op->why;
 }
 
 /*
@@ -106,16 +123,18 @@ static const char *follow_links(const struct plan *plan, const char *path, struc
 
 /* What a path of the box comes from, after all operations. */
 struct seen {
-	const struct plan_op *op; /* NULL: nothing shows it */
-	bool exact;               /* the operation made this very path */
-	bool parent;              /* only a directory on the way to a target */
-	bool sealed;              /* attached before the seal */
+	const struct plan_op *op;     /* NULL: nothing shows it */
+	bool exact;                   /* the operation made this very path */
+	bool parent;                  /* only a directory on the way to a target */
+	bool sealed;                  /* attached before the seal */
+	const struct plan_op *locked; /* made read-only afterwards by this one; NULL: not */
 };
 
 /*
  * The last operation whose target holds the path is what is seen: later mounts cover earlier ones.
  * A made file, link or directory counts only for itself; a directory that is then shown once more
- * (OP_INSIDE) counts as the latter.
+ * (OP_INSIDE) counts as the latter. One that is only held in its place covers nothing, however
+ * deep what was mounted in it lies; a read-only hold takes the right to write from all of that.
  */
 static struct seen find_op(const struct plan *plan, const char *path)
 {
@@ -125,6 +144,12 @@ static struct seen find_op(const struct plan *plan, const char *path)
 		const char *rest;
 		if (op->kind == OP_SEAL) {
 			seen.sealed = true;
+			continue;
+		}
+		if (is_hold(op)) {
+			if (seen.op && op->flags & OPF_READONLY &&
+				is_below(path, op->target, &rest))
+				seen.locked = op;
 			continue;
 		}
 		bool made = op->kind == OP_DIR || op->kind == OP_FILE || op->kind == OP_LINK;
@@ -156,8 +181,8 @@ static bool writable(const struct seen *seen)
 	const struct plan_op *op = seen->op;
 	if (op->flags & OPF_DEVICE || S_ISCHR(op->mode))
 		return true; /* a read-only mount does not hold for device nodes */
-	return !seen->exact && !seen->parent && !seen->sealed && op->kind != OP_MASK &&
-	       !(op->flags & OPF_READONLY);
+	return !seen->exact && !seen->parent && !seen->sealed && !seen->locked &&
+	       op->kind != OP_MASK && !(op->flags & OPF_READONLY);
 }
 
 /*
@@ -252,6 +277,67 @@ const char *plan_inside_path(const struct plan *plan, const char *path, struct a
 	return target ? arena_printf(arena, "/%s", target) : NULL;
 }
 
+/* Is a tree of the host shown somewhere below the path? */
+static bool holds_grant(const struct plan *plan, const char *path)
+{
+	const char *rest;
+	for (size_t i = 0; i < plan->op_count; i++)
+		if (plan->ops[i].kind == OP_BIND && plan->ops[i].flags & OPF_GRANT &&
+			is_below(plan->ops[i].target, path, &rest) && *rest)
+			return true;
+	return false;
+}
+
+/*
+ * In a window nothing of the host can be read: that the name can be used inside is no answer to
+ * one who asks about the host's file.
+ */
+static int answer_window(const struct plan *plan, const struct plan_op *window, const char *path,
+	bool write, struct arena *arena, struct answer *ret_answer)
+{
+	bool home = strncmp(window->why, "filesystem.home", 15) == 0;
+	const char *line = home ? arena_printf(arena, ": %s", window->why) : "";
+	if (write)
+		return answer(ret_answer, true,
+			arena_printf(arena, "private, never the host's file%s", line));
+	if (holds_grant(plan, path))
+		return answer(
+			ret_answer, true, "a directory of the box's own, on the way to a grant");
+	return answer(ret_answer, false,
+		home ? arena_printf(arena,
+			       "the host's file is not shown; the box has an empty home of its "
+			       "own%s",
+			       line)
+		     : arena_printf(arena,
+			       "the host's file is not shown; the box has an empty /%s of its own",
+			       window->target));
+}
+
+/* The mounts' verdict, then Landlock's, then that of the patterns. */
+static int answer_seen(const struct plan *plan, const struct seen *seen, const char *target,
+	bool write, struct arena *arena, struct answer *ret_answer)
+{
+	const char *why = explain_why(seen->op);
+	uint64_t access = landlock_access(plan, target);
+	uint64_t any_read = SYS_LANDLOCK_FS_READ_FILE | SYS_LANDLOCK_FS_READ_DIR;
+	uint64_t any_write = SYS_LANDLOCK_FS_WRITE_FILE | SYS_LANDLOCK_FS_MAKE_REG;
+	if (seen->op->kind == OP_MASK)
+		return answer(ret_answer, false, arena_printf(arena, "hidden: %s", why));
+	if (write && !writable(seen))
+		return answer(ret_answer, false,
+			arena_printf(arena, "read-only: %s",
+				seen->locked ? explain_why(seen->locked) : why));
+	if (plan->landlock_abi > 0 &&
+		!(access & (write ? any_write : any_read) & plan->landlock_fs))
+		return answer(ret_answer, false,
+			arena_printf(arena, "Landlock: no rule grants it (%s)", why));
+	if (is_window(seen->op))
+		return answer_window(plan, seen->op, target, write, arena, ret_answer);
+	if (judge_patterns(plan, target, write, arena, ret_answer))
+		return 0;
+	return answer(ret_answer, true, why);
+}
+
 int plan_ask_path(const struct plan *plan, const char *path, bool write, struct arena *arena,
 	struct answer *ret_answer, struct err *err)
 {
@@ -263,7 +349,6 @@ int plan_ask_path(const struct plan *plan, const char *path, bool write, struct 
 	if (!target)
 		return err_set(err, ERR_usage, 0, "too many links on the way to %s", path);
 	struct seen seen = find_op(plan, target);
-	const char *why = why_words(seen.op ? seen.op->why : NULL);
 	if (!seen.op)
 		return answer(
 			ret_answer, false, "not granted; everything is denied unless granted");
@@ -271,20 +356,7 @@ int plan_ask_path(const struct plan *plan, const char *path, bool write, struct 
 		return answer(ret_answer, !write,
 			write ? "only a directory on the way to a grant, read-only"
 			      : "a directory on the way to a grant");
-	if (seen.op->kind == OP_MASK)
-		return answer(ret_answer, false, arena_printf(arena, "hidden: %s", why));
-	uint64_t access = landlock_access(plan, target);
-	bool landlock = plan->landlock_abi > 0;
-	uint64_t any_read = SYS_LANDLOCK_FS_READ_FILE | SYS_LANDLOCK_FS_READ_DIR;
-	uint64_t any_write = SYS_LANDLOCK_FS_WRITE_FILE | SYS_LANDLOCK_FS_MAKE_REG;
-	if (write && !writable(&seen))
-		return answer(ret_answer, false, arena_printf(arena, "read-only: %s", why));
-	if (landlock && !(access & (write ? any_write : any_read) & plan->landlock_fs))
-		return answer(ret_answer, false,
-			arena_printf(arena, "Landlock: no rule grants it (%s)", why));
-	if (judge_patterns(plan, target, write, arena, ret_answer))
-		return 0;
-	return answer(ret_answer, true, why);
+	return answer_seen(plan, &seen, target, write, arena, ret_answer);
 }
 
 void policy_ask_tool(const struct policy *policy, const char *name, struct arena *arena,

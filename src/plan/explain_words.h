@@ -10,6 +10,7 @@
 #include "base/buf.h"
 
 struct plan;
+struct plan_op;
 struct policy;
 struct origin;
 
@@ -36,6 +37,9 @@ void words_title(struct words *words, const char *fmt, ...) __attribute__((forma
 void words_list_begin(struct words *words, const char *label);
 void words_list_add(struct words *words, const char *item);
 void words_list_end(struct words *words, const char *note); /* " - NOTE"; NULL: none */
+
+/* Why an operation is there, for people; static or the operation's own, never NULL. */
+const char *explain_why(const struct plan_op *op);
 
 /* " (policy.yaml:7)"; "" for a default. */
 const char *words_at(struct words *words, const struct origin *at);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "policy/advice.h"
 #include "policy/host.h"
 #include "policy/path.h"
 #include "policy/value.h"
@@ -34,9 +35,11 @@ static const char *called(const struct key *key, char text[SHOWN_MAX])
 static int wrong_kind(
 	const struct key *key, const struct node *node, const char *wanted, struct err *err)
 {
-	char name[SHOWN_MAX], shown[SHOWN_MAX];
+	char name[SHOWN_MAX], shown[SHOWN_MAX], hint[ADVICE_MAX];
 	node_error(node, false, err, "'%s' takes %s, not %s", called(key, name), wanted,
 		kind_text(node));
+	if (advice_kind(key, node, hint))
+		return err_hint_set(err, "%s", hint);
 	if (key->type == KEY_LIST && node->kind == NODE_SCALAR)
 		err_hint_set(err, "write a list: %s: [%s]", key_name(key),
 			text_shown(node->text, shown));
@@ -64,6 +67,7 @@ static int check_number(const struct key *key, const struct node *node, struct e
 		[KEY_CPUS] = "a number with at most three decimals, such as 1.5",
 	};
 	char name[SHOWN_MAX], shown[SHOWN_MAX], lo[VALUE_TEXT_MAX], hi[VALUE_TEXT_MAX];
+	char hint[ADVICE_MAX];
 	uint64_t value = 0;
 	text_shown(node->text, shown);
 	called(key, name);
@@ -80,6 +84,8 @@ static int check_number(const struct key *key, const struct node *node, struct e
 			err_hint_set(err, "add the unit: %ss", shown);
 		if (key->type == KEY_SIZE && value_int(node->text, &bare) == 0)
 			err_hint_set(err, "add the unit: %sMiB, or %sB for bytes", shown, shown);
+		if (advice_number(key, node->text, hint))
+			err_hint_set(err, "%s", hint);
 		return -1;
 	}
 	if (r < 0 || value < key->lo || value > key->hi) {
@@ -109,15 +115,21 @@ static int check_bool(const struct key *key, const struct node *node, struct err
 
 static int check_word(const struct key *key, const struct node *node, struct err *err)
 {
-	char name[SHOWN_MAX], shown[SHOWN_MAX];
+	char name[SHOWN_MAX], shown[SHOWN_MAX], hint[ADVICE_MAX];
 	if (key_has_word(key, node->text))
 		return 0;
 	size_t len = 0;
-	const char *near = key_nearest_word(key, node->text, &len);
+	const char *near = advice_word(key, node->text);
+	if (near)
+		len = strlen(near);
+	else
+		near = key_nearest_word(key, node->text, &len);
 	node_error(node, false, err, "'%s' is not a value of '%s': it takes one of %s%s%s%.*s%s",
 		text_shown(node->text, shown), called(key, name), key->words,
 		key->type == KEY_WORD_OR_MAP ? ", or a map" : "", near ? "; did you mean '" : "",
 		(int)len, near ? near : "", near ? "'?" : "");
+	if (advice_kind(key, node, hint))
+		err_hint_set(err, "%s", hint);
 	return -1;
 }
 
@@ -158,7 +170,7 @@ static int check_name(const struct key *key, const struct node *node, struct err
 static int check_scalar(const struct key *key, const struct node *node, struct err *err)
 {
 	const char *why = NULL, *hint = NULL;
-	char shown[SHOWN_MAX];
+	char shown[SHOWN_MAX], advice[ADVICE_MAX];
 	switch (key->type) {
 	case KEY_BOOL:
 		return check_bool(key, node, err);
@@ -175,14 +187,17 @@ static int check_scalar(const struct key *key, const struct node *node, struct e
 	case KEY_WORD_OR_PATH:
 		if (key_has_word(key, node->text))
 			return 0;
-		why = path_form(node->text, &hint);
-		break;
+		/* fall through */
 	case KEY_PATH:
 	case KEY_PATH_OR_MAP:
-		why = path_form(node->text, &hint);
-		break;
 	case KEY_PATTERN:
-		why = pattern_form(node->text, &hint);
+		why = advice_path(key, node->text, advice);
+		if (why)
+			hint = advice;
+		else if (key->type == KEY_PATTERN)
+			why = pattern_form(node->text, &hint);
+		else
+			why = path_form(node->text, &hint);
 		break;
 	case KEY_HOST: {
 		struct host_entry entry;
@@ -218,11 +233,13 @@ static int check_key_name(const struct key *map, const struct node *child, struc
 
 static int unknown_key(const struct key *map, const struct node *child, struct err *err)
 {
-	char shown[SHOWN_MAX], suggestion[256];
-	key_suggest(map, child->key, suggestion, sizeof suggestion);
-	return node_error(child, true, err, "unknown key '%s'%s%s%s%s",
-		text_shown(child->key, shown), map ? " in '" : "", map ? map->path : "",
-		map ? "'" : "", suggestion);
+	char shown[SHOWN_MAX], suggestion[256] = "", hint[ADVICE_MAX];
+	bool advised = advice_member(map, child, hint);
+	if (!advised)
+		key_suggest(map, child->key, suggestion, sizeof suggestion);
+	node_error(child, true, err, "unknown key '%s'%s%s%s%s", text_shown(child->key, shown),
+		map ? " in '" : "", map ? map->path : "", map ? "'" : "", suggestion);
+	return advised ? err_hint_set(err, "%s", hint) : -1;
 }
 
 /* The members of a map; `map` NULL: the document. */
@@ -289,8 +306,10 @@ int check_value(const struct key *key, struct node *node, struct err *err)
 	AUTO_BUF type = { .max = 256 };
 	key_type_text(key, &type);
 	char name[SHOWN_MAX];
-	return node_error(node, false, err, "'%s' takes one value (%s), not %s", called(key, name),
+	node_error(node, false, err, "'%s' takes one value (%s), not %s", called(key, name),
 		buf_text(&type), kind_text(node));
+	char hint[ADVICE_MAX];
+	return advice_kind(key, node, hint) ? err_hint_set(err, "%s", hint) : -1;
 }
 
 int check_document(struct node *root, struct err *err)

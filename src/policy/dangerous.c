@@ -22,6 +22,7 @@ static const char manager[] = "whoever reaches the service manager can start pro
 static const char bus[] = "whoever reaches the message bus can ask services to act outside";
 static const char machines[] = "whoever reaches the virtual machine manager can change the host";
 static const char agent[] = "whoever reaches the key agent can use its keys";
+static const char keys[] = "it holds private keys";
 static const char screen[] = "whoever reaches the display or terminal can type into it";
 static const char accounts[] = "the accounts and rights of the host";
 
@@ -94,6 +95,8 @@ static const struct place places[] = {
 	{ "~/.colima/*/docker.sock", false, engine },
 	{ "~/.rd/docker.sock", false, engine },
 	{ "~/.local/share/containers", true, engine },
+	{ "~/.ssh", false, keys },
+	{ "~/.gnupg", false, keys },
 	{ "~/.gnupg/S.*", false, agent },
 	{ "~/.ssh/agent*", true, agent },
 };

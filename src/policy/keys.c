@@ -140,6 +140,11 @@ static int near(const char *a, const char *b, size_t blen)
 	return d <= most ? (int)d : -1;
 }
 
+int key_near(const char *word, const char *other)
+{
+	return near(word, other, strlen(other));
+}
+
 static const struct key *nearest_child(
 	const struct key *parent, const char *name, int *ret_distance)
 {
@@ -155,14 +160,27 @@ static const struct key *nearest_child(
 	return best;
 }
 
-/* Where a known key of that name belongs: the parents' paths, at most three. */
+/* Does its path hold no name that the policy chooses, and no element of a list? */
+static bool fixed(const struct key *key)
+{
+	return !strpbrk(key->path, "*[");
+}
+
+/*
+ * Where a known key of that name belongs: the parents' paths, at most three. Those inside of one
+ * tool, language or test are named only when there is no other.
+ */
 static bool elsewhere(const char *name, char *text, size_t size)
 {
 	int found = 0;
 	size_t used = 0;
+	bool some_fixed = false;
+	for (const struct key *key = table; key < table + K_COUNT_; key++)
+		some_fixed |= fixed(key) && strcmp(key_name(key), name) == 0;
 	for (const struct key *key = table; key < table + K_COUNT_ && found < 3; key++) {
 		const char *own = key_name(key);
-		if (strcmp(own, name) != 0 || own[0] == '*' || own[0] == '[' || used >= size)
+		if (strcmp(own, name) != 0 || own[0] == '*' || own[0] == '[' || used >= size ||
+			(some_fixed && !fixed(key)))
 			continue;
 		size_t len = (size_t)(own - key->path);
 		if (len == 0)
@@ -187,13 +205,14 @@ void key_suggest(const struct key *parent, const char *name, char *text, size_t 
 		snprintf(text, size, "; did you mean '%s'?", key_name(child));
 		return;
 	}
-	for (const struct key *key = table; key < table + K_COUNT_; key++) {
-		const char *own = key_name(key);
-		if (near(name, own, strlen(own)) >= 0) {
+	for (int pass = 0; pass < 2; pass++)
+		for (const struct key *key = table; key < table + K_COUNT_; key++) {
+			const char *own = key_name(key);
+			if (fixed(key) != (pass == 0) || near(name, own, strlen(own)) < 0)
+				continue;
 			snprintf(text, size, "; did you mean '%s'?", key->path);
 			return;
 		}
-	}
 	size_t used = (size_t)snprintf(text, size, "; known here:");
 	for (const struct key *key = key_next(parent, NULL); key && used < size;
 		key = key_next(parent, key))

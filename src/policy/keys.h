@@ -81,6 +81,9 @@ bool key_has_word(const struct key *key, const char *word);
  */
 void key_suggest(const struct key *parent, const char *name, char *text, size_t size);
 
+/* How many slips of the hand make `word` of `other`; -1: more than one would make. */
+int key_near(const char *word, const char *other);
+
 /* The nearest of the words, or NULL when none is near. Static. `len` is its length. */
 const char *key_nearest_word(const struct key *key, const char *word, size_t *ret_len);
 

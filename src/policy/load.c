@@ -22,8 +22,30 @@ static bool same_file(const struct source_file *a, const struct source_file *b)
 	return a->ino == b->ino && a->dev == b->dev && a->ino != 0;
 }
 
+/* A file that extends itself, mostly one that wanted the shipped policy of its own name. */
+static int extends_itself(struct loader *l, const struct source_file *again, const struct node *at)
+{
+	const char *dirs[3];
+	source_dirs(l, dirs);
+	node_error(at, false, l->err, "'%s' is this file itself", at->text);
+	for (size_t i = 0; i < 3 && !source_is_file(at->text); i++) {
+		struct stat st;
+		const char *other =
+			dirs[i] ? arena_printf(l->arena, "%s/%s.yaml", dirs[i], at->text) : NULL;
+		if (other && stat(other, &st) == 0 &&
+			!(st.st_dev == again->dev && st.st_ino == again->ino))
+			return err_hint_set(l->err,
+				"give this file another name, or extend the other one by its "
+				"path: extends: [%s]",
+				other);
+	}
+	return err_hint_set(l->err, "take it out of extends");
+}
+
 static int cycle(struct loader *l, const struct source_file *again, const struct node *at)
 {
+	if (same_file(l->chain[l->depth - 1], again))
+		return extends_itself(l, again, at);
 	AUTO_BUF chain = { .max = 400 };
 	int i = 0;
 	while (!same_file(l->chain[i], again))

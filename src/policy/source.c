@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "policy/lookup_hint.h"
 #include "policy/path.h"
 #include "policy/value.h"
 
@@ -40,11 +41,19 @@ const char *source_dir(struct loader *l, const char *file)
 	return path_absolute(l->arena, dir, NULL, NULL, &why);
 }
 
-static bool is_file_name(const char *name)
+bool source_is_file(const char *name)
 {
 	size_t len = strlen(name);
 	return strchr(name, '/') || (len >= 5 && strcmp(name + len - 5, ".yaml") == 0) ||
 	       (len >= 4 && strcmp(name + len - 4, ".yml") == 0);
+}
+
+void source_dirs(struct loader *l, const char *ret_dirs[3])
+{
+	const char *home = l->env->config_home;
+	ret_dirs[0] = home ? arena_printf(l->arena, "%s/agentbox/policies", home) : NULL;
+	ret_dirs[1] = l->env->system_dir;
+	ret_dirs[2] = l->env->data_dir;
 }
 
 /* The place of an error: the element of extends that names the file, if there is one. */
@@ -80,7 +89,10 @@ static int open_file(
 		return node_error(at, false, l->err, "'%s': %s", name, why);
 	int fd = try_open(path);
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ENAMETOOLONG) {
+		const char *dirs[3];
+		source_dirs(l, dirs);
 		err_set(l->err, ERR_policy_not_found, -fd, "there is no policy file %s", path);
+		hint_no_file(l, name, at, path, dirs);
 		return placed(l, at);
 	}
 	if (fd < 0)
@@ -92,15 +104,15 @@ static int open_file(
 static int open_name(
 	struct loader *l, const char *name, const struct node *at, struct source_file *ret)
 {
-	const char *dirs[3] = { NULL, l->env->system_dir, l->env->data_dir };
+	const char *dirs[3];
 	char shown[SHOWN_MAX];
 	if (!value_is_policy(name)) {
 		err_set(l->err, ERR_policy_not_found, 0, "'%s' is not the name of a policy",
 			text_shown(name, shown));
+		hint_bad_name(l, name, at);
 		return placed(l, at);
 	}
-	if (l->env->config_home)
-		dirs[0] = arena_printf(l->arena, "%s/agentbox/policies", l->env->config_home);
+	source_dirs(l, dirs);
 	for (size_t i = 0; i < 3; i++) {
 		if (!dirs[i])
 			continue;
@@ -126,13 +138,15 @@ static int open_name(
 			buf_addf(&looked, "%s%s", looked.len ? ", " : "", dirs[i]);
 	err_set(l->err, ERR_policy_not_found, 0, "there is no policy '%s' in %s", name,
 		looked.len ? buf_text(&looked) : "any directory: none is known");
+	hint_no_name(l, name, at, dirs);
 	return placed(l, at);
 }
 
 int source_open(struct loader *l, const char *name, const struct node *at, struct source_file *ret,
 	int *ret_fd)
 {
-	AUTO_FD fd = is_file_name(name) ? open_file(l, name, at, ret) : open_name(l, name, at, ret);
+	AUTO_FD fd =
+		source_is_file(name) ? open_file(l, name, at, ret) : open_name(l, name, at, ret);
 	if (fd < 0)
 		return -1;
 	struct stat st;

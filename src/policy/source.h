@@ -35,6 +35,12 @@ const char *source_cwd(struct loader *l);
 /* Where relative paths in `file` count from, or NULL when that cannot be told. */
 const char *source_dir(struct loader *l, const char *file);
 
+/* Where names are looked up, in this order; some may be NULL. */
+void source_dirs(struct loader *l, const char *ret_dirs[3]);
+
+/* Is this the path of a file, not a policy's name? */
+bool source_is_file(const char *name);
+
 /*
  * Open a policy by name or file; the name stands in `at` (an element of extends) or, with at NULL,
  * on the command line. *ret has source, dev and ino; *ret_fd is the caller's.

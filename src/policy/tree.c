@@ -11,6 +11,7 @@
 #include <yaml.h>
 
 #include "base/utf8.h"
+#include "policy/advice.h"
 
 struct reader {
 	struct arena *arena;
@@ -205,17 +206,35 @@ static int take_value(struct reader *r, struct node *node, const yaml_event_t *e
 	return 0;
 }
 
+/* Are we inside a list of patterns? */
+static bool in_patterns(const struct reader *r)
+{
+	const struct node *parent = r->depth ? r->stack[r->depth - 1] : NULL;
+	return parent && parent->key &&
+	       (strcmp(parent->key, "hide") == 0 || strcmp(parent->key, "protect") == 0);
+}
+
+/* Add how the word that begins with a sign of YAML's own is quoted; returns -1. */
+static int quote(struct reader *r, const yaml_mark_t *mark)
+{
+	char hint[ADVICE_MAX];
+	size_t at = byte_of(r, mark);
+	if (at < r->len && advice_quotes(r->text + at, r->len - at, in_patterns(r), hint))
+		err_hint_set(r->err, "%s", hint);
+	return -1;
+}
+
 static int check_extras(struct reader *r, const yaml_event_t *event, const yaml_char_t *anchor,
 	const yaml_char_t *tag)
 {
 	char shown[SHOWN_MAX];
 	if (anchor)
-		return FAIL(r, event->start_mark, "anchors (&%s) are not part of a policy",
+		FAIL(r, event->start_mark, "anchors (&%s) are not part of a policy",
 			text_shown((const char *)anchor, shown));
-	if (tag)
-		return FAIL(r, event->start_mark, "tags (%s) are not part of a policy",
+	else if (tag)
+		FAIL(r, event->start_mark, "tags (%s) are not part of a policy",
 			text_shown((const char *)tag, shown));
-	return 0;
+	return anchor || tag ? quote(r, &event->start_mark) : 0;
 }
 
 static int take_node(struct reader *r, const yaml_event_t *event)
@@ -262,9 +281,9 @@ static int take_event(struct reader *r, const yaml_event_t *event)
 				r, event->start_mark, "directives (%%) are not part of a policy");
 		return 0;
 	case YAML_ALIAS_EVENT:
-		return FAIL(r, event->start_mark,
-			"aliases (*%s) are not part of a policy; quote a word that begins with *",
+		FAIL(r, event->start_mark, "aliases (*%s) are not part of a policy",
 			text_shown((const char *)event->data.alias.anchor, shown));
+		return quote(r, &event->start_mark);
 	case YAML_SCALAR_EVENT:
 	case YAML_SEQUENCE_START_EVENT:
 	case YAML_MAPPING_START_EVENT:
@@ -276,6 +295,44 @@ static int take_event(struct reader *r, const yaml_event_t *event)
 	default:
 		return 0;
 	}
+}
+
+/* The sign that YAML keeps for itself where the error is, or where what it is in begins; else 0. */
+static char sign_at(struct reader *r, const yaml_parser_t *parser, yaml_mark_t *ret_mark)
+{
+	const yaml_mark_t *marks[] = { &parser->context_mark, &parser->problem_mark };
+	for (size_t i = parser->context ? 0 : 1; i < 2; i++) {
+		size_t at = byte_of(r, marks[i]);
+		if (at >= r->len || !strchr("*&!@`%", r->text[at]))
+			continue;
+		*ret_mark = *marks[i];
+		return r->text[at];
+	}
+	return 0;
+}
+
+/* "wall:5s" and then a line with a key: the mistake is in the line before. */
+static bool blank_missing(struct reader *r, const yaml_mark_t *mark)
+{
+	char hint[ADVICE_MAX];
+	size_t end = byte_of(r, mark), start, at;
+	int line = (int)mark->line + 1;
+	/* Back over the line of the error and those without words. */
+	do {
+		while (end > 0 && r->text[end - 1] != '\n')
+			end--;
+		if (end == 0)
+			return false;
+		end--;
+		line--;
+		for (start = end; start > 0 && r->text[start - 1] != '\n'; start--)
+			;
+	} while (strspn(r->text + start, " \r") >= end - start);
+	if (!advice_line(r->text + start, end - start, &at, hint))
+		return false;
+	fail_at(r, line, (int)at + 1, "not YAML: this is one word, and the next line a key");
+	err_hint_set(r->err, "%s", hint);
+	return true;
 }
 
 /* What libyaml could not read. */
@@ -295,8 +352,14 @@ static int syntax_error(struct reader *r, const yaml_parser_t *parser)
 		return -1;
 	if (c == '\t')
 		return FAIL(r, mark, "a tab; use spaces");
-	if (c == '*' || c == '&' || c == '!' || c == '@' || c == '`' || c == '%')
-		return FAIL(r, mark, "not YAML: %s; quote a word that begins with %c", problem, c);
+	yaml_mark_t sign;
+	c = sign_at(r, parser, &sign);
+	if (c) {
+		FAIL(r, sign, "not YAML: a word cannot begin with %c; quote it", c);
+		return quote(r, &sign);
+	}
+	if (strncmp(problem, "mapping values", 14) == 0 && blank_missing(r, &mark))
+		return -1;
 	if (parser->context && parser->context_mark.line != mark.line)
 		return FAIL(r, mark, "not YAML: %s (%s that begins in line %zu)", problem,
 			parser->context, parser->context_mark.line + 1);
@@ -347,9 +410,16 @@ int tree_parse(struct arena *arena, const struct source *source, const char *tex
 		root = node_map(arena, source);
 		root->line = root->column = 1;
 	}
-	if (root->kind != NODE_MAP)
-		return fail_at(&r, root->line, root->column,
+	if (root->kind != NODE_MAP) {
+		char hint[ADVICE_MAX];
+		size_t at;
+		fail_at(&r, root->line, root->column,
 			"a policy is a map of keys, beginning with 'version: 1'");
+		if (root->kind == NODE_SCALAR &&
+			advice_line(root->text, strlen(root->text), &at, hint))
+			err_hint_set(r.err, "%s", hint);
+		return -1;
+	}
 	*ret_root = root;
 	return 0;
 }

@@ -117,7 +117,7 @@ class Checker:
         if len(examples) != 1:
             self.fail(f"manual: {path}: {len(examples)} examples")
             return
-        text = re.sub(r"^\t", "", examples[0], flags=re.M)
+        text = re.sub(r"\\(.)", r"\1", re.sub(r"^\t", "", examples[0], flags=re.M))
         last = re.split(r"\.(?!\*)|\[\]", path.replace(".*", ""))
         for word in (part for part in last if part):
             if not re.search(rf"\b{word}\b", text):

@@ -5,12 +5,13 @@ usage: options_check.py AGENTBOX SOURCE_DIR
 
 The tables are what `agentbox dump commands` and `agentbox dump options` print. The copies are the
 texts of --help, the manual pages, and the completions of bash, zsh and fish. A copy must name all
-that the table has, and nothing else.
+that the table has, and nothing else; the completions leave out what this version refuses.
 """
 
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 LONG = r"--[a-z][a-z-]*"
@@ -58,6 +59,12 @@ class Checker:
 
     def words(self, command):
         return set().union(*(option.words for option in self.options(command)))
+
+    def offered(self, command):
+        """What a completion offers: not what is only there to be refused by name."""
+        refused = {f"--{row[1]}" for row in self.table
+                   if row[0] == command and "not in this version" in row[-1]}
+        return self.words(command) - refused
 
     def check_table(self):
         """Rows of a command stand together; a limit has the name of a key of the policy."""
@@ -139,17 +146,31 @@ class Checker:
                      self.words(""))
         for command in self.commands:
             self.compare(f"completions/agentbox.bash, {command}",
-                         complete("agentbox", command, "-"), self.words(command))
+                         complete("agentbox", command, "-"), self.offered(command))
         for option in self.options("run"):
             for word in option.words:
                 # Behind an option with a value its value is completed, else the next option.
                 offered = complete("agentbox", "run", word, "--wal") == {"--wall"}
                 if offered == bool(option.argument):
                     self.fail(f"completions/agentbox.bash, run: has {word} a value?")
+        self.check_bash_values(complete)
         for before in (["true"], ["--"], ["-p", "x", "true"], ["--", "true"]):
             if complete("agentbox", "run", *before, "--wal"):
                 self.fail(f"completions/agentbox.bash: run {' '.join(before)}: the options of run "
                           "are offered to the command")
+
+    def check_bash_values(self, complete):
+        """Policies are names, directories and files of YAML; languages those of the policy named."""
+        with tempfile.TemporaryDirectory() as place:
+            for name in ("a.yaml", "b.yml", "c.txt"):
+                (Path(place) / name).write_text("version: 1\ncode: {own: {command: [x, '{file}']}}\n")
+            (Path(place) / "dir").mkdir()
+            wanted = {f"{place}/{name}" for name in ("a.yaml", "b.yml", "dir")}
+            for words in (["run", "-p"], ["check"], ["show"], ["explain"], ["test"]):
+                self.compare(f"completions/agentbox.bash, {' '.join(words)}, files",
+                             complete("agentbox", *words, f"{place}/"), wanted)
+            self.compare("completions/agentbox.bash, --lang",
+                         complete(self.agentbox, "run", "-p", f"{place}/b.yml", "--lang", ""), {"own"})
 
     def check_zsh(self):
         text = (self.source / "completions" / "_agentbox").read_text()
@@ -168,7 +189,7 @@ class Checker:
                 many |= words if star else set()
             options = self.options(command)
             place = f"completions/_agentbox, {command or 'before a command'}"
-            self.compare(place, found, self.words(command))
+            self.compare(place, found, self.offered(command))
             self.compare(f"{place}, with a value", values,
                          set().union(*(o.words for o in options if o.argument)))
             self.compare(f"{place}, repeatable", many,
@@ -195,7 +216,7 @@ class Checker:
                 found |= words
                 values |= words if re.search(r" -[xr] ", line) else set()
             place = f"completions/agentbox.fish, {command or 'before a command'}"
-            self.compare(place, found, self.words(command))
+            self.compare(place, found, self.offered(command))
             self.compare(f"{place}, with a value", values, set().union(
                 *(o.words for o in self.options(command) if o.argument)))
         taken = re.search(r"with_value ((?:.*\\\n)*.*)", text).group(1).replace("\\", " ").split()

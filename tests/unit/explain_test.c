@@ -79,6 +79,53 @@ static const struct plan_op ops[] = {
 		.target = "srv/data/.env",
 		.mode = S_IFREG,
 		.why = "filesystem.hide (p.yaml:5)" },
+	{ .kind = OP_BIND,
+		.flags = OPF_GRANT | OPF_READONLY | OPF_RECURSIVE | OPF_UNDER_GRANT,
+		.target = "srv/data/in/conf/ro",
+		.source = "/srv/data/in/conf/ro",
+		.mode = S_IFDIR,
+		.why = "filesystem.read (p.yaml:7)" },
+	{ .kind = OP_BIND,
+		.flags = OPF_GRANT | OPF_RECURSIVE | OPF_UNDER_GRANT,
+		.target = "srv/data/in/shut/open",
+		.source = "/srv/data/in/shut/open",
+		.mode = S_IFDIR,
+		.why = "filesystem.write (p.yaml:8)" },
+	{ .kind = OP_INSIDE,
+		.flags = OPF_UNDER_GRANT | OPF_RECURSIVE,
+		.target = "srv/data/in/conf",
+		.source = "srv/data/in/conf",
+		.mode = S_IFDIR,
+		.why = "filesystem.hide (p.yaml:9)" },
+	{ .kind = OP_INSIDE,
+		.flags = OPF_UNDER_GRANT | OPF_READONLY,
+		.target = "srv/data/in/conf/app.ini",
+		.source = "srv/data/in/conf/app.ini",
+		.mode = S_IFREG,
+		.why = "filesystem.protect (p.yaml:6)" },
+	{ .kind = OP_INSIDE,
+		.flags = OPF_UNDER_GRANT | OPF_RECURSIVE | OPF_READONLY,
+		.target = "srv/data/in/shut",
+		.source = "srv/data/in/shut",
+		.mode = S_IFDIR,
+		.why = "filesystem.protect (p.yaml:10)" },
+	{ .kind = OP_INSIDE,
+		.flags = OPF_UNDER_GRANT | OPF_READONLY,
+		.target = "srv/data/in/p.yaml",
+		.source = "srv/data/in/p.yaml",
+		.mode = S_IFREG,
+		.why = "filesystem.protect" },
+	{ .kind = OP_INSIDE,
+		.target = "home/ann",
+		.source = "home/ann",
+		.mode = S_IFDIR,
+		.why = "filesystem.home (p.yaml:11)" },
+	{ .kind = OP_BIND,
+		.flags = OPF_GRANT | OPF_READONLY,
+		.target = "home/ann/src/lib",
+		.source = "/home/ann/src/lib",
+		.mode = S_IFDIR,
+		.why = "filesystem.read (p.yaml:12)" },
 };
 
 static const char *const argv[] = { "true", NULL };
@@ -138,9 +185,10 @@ static void path_is_judged_by_the_last_operation_that_shows_it(void)
 		{ "/srv", true, false, "on the way to a grant" },
 		{ "/srv/database", false, false, "not granted" },
 		{ "/usrx", false, false, "not granted" },
-		{ "/tmp/x/y", true, true, "private to the box" },
+		{ "/tmp", false, true, "an empty /tmp of its own" },
+		{ "/tmp/x/y", false, true, "an empty /tmp of its own" },
 		{ "/tmp/../etc/shadow", false, false, "not granted" },
-		{ "/../../tmp//./x", true, true, "private to the box" },
+		{ "/../../tmp//./x", false, true, "the host's file is not shown" },
 		{ "/dev/null", true, true, "device" },
 		{ "/proc/self/status", true, true, "private to the box" },
 		{ "/srv/data/x", true, false, "filesystem.read (p.yaml:3)" },
@@ -160,6 +208,22 @@ static void path_is_judged_by_the_last_operation_that_shows_it(void)
 		{ ".git/hooks/post-checkout", true, false,
 			"filesystem.protect: .git/hooks (p.yaml:6)" },
 		{ ".git/config", true, true, "filesystem.write (p.yaml:4)" },
+		{ "conf", true, true, "filesystem.write (p.yaml:4)" },
+		{ "conf/new", true, true, "filesystem.write (p.yaml:4)" },
+		{ "conf/app.ini", true, false, "read-only: filesystem.protect (p.yaml:6)" },
+		{ "conf/ro", true, false, "read-only: filesystem.read (p.yaml:7)" },
+		{ "conf/ro/x", true, false, "read-only: filesystem.read (p.yaml:7)" },
+		{ "shut/x", true, false, "read-only: filesystem.protect (p.yaml:10)" },
+		{ "shut/open/x", true, false, "read-only: filesystem.protect (p.yaml:10)" },
+		{ "p.yaml", true, false, "read-only: the policy's own file" },
+		{ "/home/ann/.ssh", false, true,
+			"the host's file is not shown; the box has an empty home of its own: "
+			"filesystem.home (p.yaml:11)" },
+		{ "/home/ann", true, true, "on the way to a grant" },
+		{ "/home/ann/src", true, true, "on the way to a grant" },
+		{ "/home/ann/src/lib/x", true, false, "filesystem.read (p.yaml:12)" },
+		{ "/home/ann/src/libx", false, true, "the host's file is not shown" },
+		{ "/home/bob", false, false, "not granted" },
 	};
 	struct policy policy = { 0 };
 	parse(policy_text, &policy);
@@ -180,6 +244,32 @@ static void path_is_judged_by_the_last_operation_that_shows_it(void)
 		fprintf(stderr, "%s: read %d write %d: %s\n", rows[i].path, read.allowed,
 			write.allowed, words);
 	}
+	arena_free(&arena);
+	policy_free(&policy);
+}
+
+/* What only holds a directory in its place is never the reason of a grant, nor hides a link. */
+static void held_directory_shows_what_was_there_before(void)
+{
+	struct policy policy = { 0 };
+	parse(policy_text, &policy);
+	struct plan plan = make_plan(&policy);
+	struct arena arena = { 0 };
+	struct answer answer;
+	struct err err;
+	static const char *const paths[] = { "conf", "conf/x", "conf/app.ini", "shut", "p.yaml" };
+	for (size_t i = 0; i < COUNT(paths); i++) {
+		CHECK(plan_ask_path(&plan, paths[i], false, &arena, &answer, &err) == 0 &&
+			answer.allowed);
+		CHECK_TEXT(answer.words, "filesystem.write (p.yaml:4)");
+	}
+	CHECK_TEXT(plan_host_path(&plan, "conf/app.ini", &arena), "/srv/data/in/conf/app.ini");
+	CHECK_TEXT(plan_host_path(&plan, "conf/ro/x", &arena), "/srv/data/in/conf/ro/x");
+	CHECK(plan_host_path(&plan, "/home/ann/x", &arena) == NULL);
+	CHECK(plan_ask_path(&plan, "/home/ann/.ssh", true, &arena, &answer, &err) == 0);
+	CHECK_TEXT(answer.words, "private, never the host's file: filesystem.home (p.yaml:11)");
+	CHECK(plan_ask_path(&plan, "/tmp/x", true, &arena, &answer, &err) == 0);
+	CHECK_TEXT(answer.words, "private, never the host's file");
 	arena_free(&arena);
 	policy_free(&policy);
 }
@@ -224,7 +314,8 @@ static void path_without_a_landlock_rule_is_denied(void)
 	struct answer answer;
 	struct err err;
 	CHECK(plan_ask_path(&plan, "/usr/x", false, &arena, &answer, &err) == 0 && answer.allowed);
-	CHECK(plan_ask_path(&plan, "/tmp/x", false, &arena, &answer, &err) == 0 && answer.allowed);
+	CHECK(plan_ask_path(&plan, "/tmp/x", false, &arena, &answer, &err) == 0 && !answer.allowed);
+	CHECK(strstr(answer.words, "the host's file is not shown") != NULL);
 	CHECK(plan_ask_path(&plan, "/tmp/x", true, &arena, &answer, &err) == 0 && !answer.allowed);
 	CHECK(strstr(answer.words, "Landlock") != NULL);
 	CHECK(plan_ask_path(&plan, "/srv/data/x", false, &arena, &answer, &err) == 0 &&
@@ -442,6 +533,8 @@ static void words_name_lines_and_show_control_characters(void)
 	CHECK(strstr(buf_text(&out), "filesystem.read (p.yaml:3)") != NULL);
 	CHECK(strstr(buf_text(&out), "Network: none") != NULL);
 	CHECK(!strstr(buf_text(&out), "hunter2"));
+	CHECK(strstr(buf_text(&out), "\n  in place    /srv/data/in/conf - ") != NULL);
+	CHECK(strstr(buf_text(&out), "/srv/data/in/p.yaml - the policy's own file\n") != NULL);
 	buf_free(&out);
 	plan.ops = evil;
 	plan.op_count = COUNT(evil);
@@ -556,6 +649,7 @@ static void profile_names_the_program_only_when_its_path_is_plain(void)
 int main(void)
 {
 	RUN(path_is_judged_by_the_last_operation_that_shows_it);
+	RUN(held_directory_shows_what_was_there_before);
 	RUN(path_that_cannot_be_judged_is_a_usage_error);
 	RUN(path_without_a_landlock_rule_is_denied);
 	RUN(host_is_allowed_only_by_a_rule_that_names_it);
