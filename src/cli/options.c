@@ -211,8 +211,8 @@ static void take_letters(struct parser *parser, const char *letters)
 			struct err *err = complain_to(parser);
 			err_set(err, ERR_usage, 0, "unknown option -%.*s",
 				(unsigned char)*at < 0x80 ? 1 : 4, at);
-			if (*at == 'p')
-				plain_policy(parser, at + 1, err);
+			if (*at == 'p' && !plain_policy(parser, at + 1, err) && !parser->command)
+				err_hint_set(err, "%s", foreign_hint(parser, "policy"));
 			return;
 		}
 		if (table[id].type != OPTION_FLAG) {

@@ -1,7 +1,6 @@
 # What a hostile command might gain for later or for others: rights that stay behind on the host, secrets in
 # the next run, its own judge.
-# shellcheck shell=bash disable=SC2154,SC2016
-load helpers
+# shellcheck shell=bash disable=SC2154,SC2016,SC2034
 
 written() {
 	policy_is <<-END

@@ -359,3 +359,100 @@ wrong() {
 	want_exit 0 ran
 	want '.enforcement.not_enforced | sort == ["limits.cpu", "limits.cpus", "limits.memory"]'
 }
+
+@test "check -v notes what run refuses in this version, and check alone is silent" {
+	policy_is <<-'END'
+		network: {allow: [pypi.org]}
+		limits: {memory: 1GiB, pids: 20}
+		audit: {log: log}
+	END
+	plain check -v "$policy"
+	want_plain 0 'policy.yaml: valid' 'refuses network.allow in this version' 'policy.yaml:2)' \
+		'refuses limits.memory in this version' 'policy.yaml:3)' 'refuses audit.log in this version'
+	[[ $output != *pids* ]]
+	plain check "$policy"
+	want_plain 0
+	[ -z "$output" ]
+	policy_is <<<$'limits: {memory: 1GiB}\nbest_effort: [cgroup]'
+	plain check -v "$policy"
+	want_plain 0 valid
+	[[ $output != *refuses* ]]
+}
+
+# hint WORDS COMMAND...: the command cannot be started, and the hint has the words.
+hint() {
+	local part=$1
+	shift
+	box "$@"
+	want '.status == "error"'
+	want "(.error.hint // \"\") | contains($(jq -Rn --arg x "$part" '$x'))"
+	grep -qF -- "$part" "$words" || fail "not on stderr: $part"
+}
+
+@test "a command that cannot be started says what was probably meant" {
+	echo 'print(1)' >sum.py
+	printf '#!/bin/sh\n' >run.sh
+	chmod +x run.sh
+	mkdir dir
+	hint 'leave out the quotes, or use sh -c' -- 'ls -l'
+	hint "the shell's own: sh -c 'cd ...'" -- cd dir
+	hint 'write ./sum.py' -- sum.py
+	hint 'write ./run.sh' -- run.sh
+	hint 'chmod +x ./sum.py' -- ./sum.py
+	hint 'PATH in the box, set by -e, is /nowhere' -e PATH=/nowhere -- ls
+	local name
+	for name in . .. ./dir "$work" /usr /tmp; do
+		box -- "$name"
+		want_error not_executable
+		want ".error.message == \"'$name' is a directory\"" '.error.hint | contains("chmod") | not'
+	done
+	mkdir "$top/bin"
+	cp run.sh "$top/bin/own-tool"
+	PATH=$PATH:$top/bin hint "on the host it is $top/bin/own-tool" -- own-tool
+	hint 'on the host, but not granted' -- "$top/bin/own-tool"
+	policy_is <<<'env: {set: {PATH: /nowhere}}'
+	hint "policy.yaml:2, is /nowhere" -- ls
+}
+
+@test "no chmod is proposed for a file that is not the caller's, or not part of the work" {
+	local file
+	for file in /usr/include/*.h /usr/share/*/* /usr/lib/*/*; do
+		[ ! -f "$file" ] || [ -x "$file" ] || [ -L "$file" ] || break
+	done
+	[ -f "$file" ] || skip "no plain file below /usr"
+	box -- "$file"
+	want_error not_executable
+	want '.error.hint | contains("interpreter") and (contains("chmod") | not)'
+}
+
+@test "a workspace that is not shown is told on stderr without a terminal, unless -q" {
+	cd /
+	box -- true
+	want '.warnings | any(.code == "workspace_skipped")'
+	grep -q 'warning: .*is not shown; -C DIR' "$words"
+	[ "$(wc -l <"$words")" = 1 ]
+	box -q -- true
+	[ ! -s "$words" ]
+	# With an error, which the missing workspace may be the reason of.
+	box -- ./script
+	[ "$(grep -c 'is not shown' "$words")" = 1 ]
+	cd "$work"
+	box -- true
+	[ ! -s "$words" ]
+}
+
+@test "names of policies, options and pages that lead nowhere have a hint" {
+	hint "did you mean 'python'?" -p pyton -- true
+	hint 'names are lower-case: python' -p Python -- true
+	hint '-p python -p build' -p python,build -- true
+	hint 'by its name alone: -p python' -p python.yaml -- true
+	hint 'counts from the current directory' -p ./nope.yaml -- true
+	hint 'did you mean --wall?' --timeout 5s -- true
+	plain help policy
+	want_plain 2 'man agentbox-policy'
+	local command
+	for command in explain check show test; do
+		plain "$command" -p work.yaml
+		want_plain 2 "agentbox $command work.yaml"
+	done
+}

@@ -121,6 +121,73 @@ static void bases_that_cannot_be_had(void)
 	alarm(0);
 }
 
+/* What to write in place of a name that leads nowhere, on the command line and in extends. */
+static void names_that_lead_nowhere_have_a_hint(void)
+{
+	static const struct {
+		const char *name, *hint, *extends_hint;
+	} rows[] = {
+		{ "bsae", "did you mean 'base'?", "did you mean 'base'?" },
+		{ "Base", "names are lower-case: base", "names are lower-case: base" },
+		{ "base,left", "give the option once for each: -p base -p left",
+			"each is an element of its own: [base, left]" },
+		{ "base.yaml", "/base.yaml is meant by its name alone: -p base", NULL },
+		{ "./nosuchthing.yaml", "counts from the current directory: /",
+			"counts from the directory of the file it is written in: /" },
+		{ "./rihgt.yaml", "counts from the current directory",
+			"did you mean './right.yaml'?" },
+		{ "/nonexistent/nosuch.yaml", "there is no directory /nonexistent/",
+			"there is no directory /nonexistent/" },
+		{ "/tmp/nosuchthing.yaml", "check the spelling", "check the spelling" },
+	};
+	struct policy p;
+	struct err err;
+	char text[128];
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		int before = check_failures;
+		CHECK(load(rows[i].name, NULL, NULL, 0, &p, &err) < 0);
+		CHECK(err.code == ERR_policy_not_found && strstr(err.hint, rows[i].hint));
+		if (rows[i].extends_hint) {
+			snprintf(text, sizeof text, V "extends: ['%s']\n", rows[i].name);
+			write_policy("child.yaml", text);
+			CHECK(load("child", NULL, NULL, 0, &p, &err) < 0 && err.line == 2 &&
+				err.column == 11);
+			CHECK(strstr(err.hint, rows[i].extends_hint));
+		}
+		if (check_failures != before)
+			fprintf(stderr, "   of %s: %s [%s]\n", rows[i].name, err.text, err.hint);
+	}
+	/* A file beside the one that names it, or in the current directory. */
+	write_policy("work.yaml", V);
+	CHECK(chdir(policies) == 0);
+	const char *name = "work";
+	const struct policy_env nowhere = { .system_dir = "/nonexistent" };
+	CHECK(policy_load(&name, 1, NULL, 0, &nowhere, &p, &err) < 0);
+	CHECK_TEXT(err.hint, "the file here is meant by its whole name: -p ./work.yaml");
+	CHECK(chdir("/") == 0);
+}
+
+static void a_policy_that_extends_itself(void)
+{
+	char system[128], text[256];
+	struct policy p;
+	struct err err = { 0 };
+	snprintf(system, sizeof system, "%s/system", dir);
+	CHECK(mkdir(system, 0700) == 0);
+	write_policy("../../system/own.yaml", V);
+	write_policy("own.yaml", V "extends: [own]\n");
+	const struct policy_env env = { .config_home = dir, .system_dir = system };
+	const char *name = "own";
+	CHECK(policy_load(&name, 1, NULL, 0, &env, &p, &err) < 0);
+	CHECK(err.code == ERR_policy_invalid && err.line == 2 && err.column == 11);
+	CHECK_TEXT(err.text, "'own' is this file itself");
+	snprintf(text, sizeof text, "path: extends: [%s/own.yaml]", system);
+	CHECK(strstr(err.hint, "another name") && strstr(err.hint, text));
+	write_policy("own.yaml", V "extends: [./own.yaml]\n");
+	CHECK(policy_load(&name, 1, NULL, 0, &env, &p, &err) < 0);
+	CHECK_TEXT(err.hint, "take it out of extends");
+}
+
 static void options_are_laid_on_top(void)
 {
 	const struct policy_override good[] = { { "limits.memory", "1GiB", "--memory" },
@@ -192,6 +259,8 @@ int main(void)
 		return 1;
 	RUN(policies_are_laid_over_each_other);
 	RUN(bases_that_cannot_be_had);
+	RUN(names_that_lead_nowhere_have_a_hint);
+	RUN(a_policy_that_extends_itself);
 	RUN(options_are_laid_on_top);
 	RUN(sources_shape_the_digest);
 	RUN(show_names_each_file);
