@@ -95,7 +95,7 @@ int stage_landlock(const struct child *child, struct err *err)
 		const struct plan_rule *rule = &plan->rules[i];
 		struct sys_landlock_path_beneath_attr beneath = { .allowed_access = rule->access };
 		beneath.parent_fd = openat(AT_FDCWD, rule->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
-		if (beneath.parent_fd < 0 && rule->optional)
+		if (beneath.parent_fd < 0 && rule->optional && errno == ENOENT)
 			continue;
 		if (beneath.parent_fd < 0)
 			return child_fail(err, ERR_mount_failed, errno, rule->path);

@@ -57,8 +57,8 @@ int paths_workspace(struct arena *arena, const char *given, const char **ret_pat
 	else if (!S_ISDIR(st.st_mode))
 		errnum = ENOTDIR;
 	if (errnum)
-		return err_set(err, ERR_workspace_not_found, errnum, "workspace \"%.200s\": %s", given,
-			strerror(errnum));
+		return err_set(err, ERR_workspace_not_found, errnum, "workspace \"%.200s\": %s",
+			given, strerror(errnum));
 	*ret_path = arena_strdup(arena, path);
 	return 0;
 }

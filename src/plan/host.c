@@ -79,12 +79,12 @@ static const char *home_of(const struct request *request)
 
 /*
  * Is our id the host's root, also when a user namespace gave it another number? The kernel's own
- * settings belong to that root alone, so whose they are tells; unknown counts as yes.
+ * settings belong to that root alone, so whose they are tells; without them the number does.
  */
 static bool is_global_root(void)
 {
 	struct stat st;
-	return stat("/proc/sys/kernel", &st) < 0 || st.st_uid == geteuid();
+	return stat("/proc/sys/kernel", &st) < 0 ? geteuid() == 0 : st.st_uid == geteuid();
 }
 
 static void probe_caller(const struct request *request, struct host *host)
@@ -93,6 +93,8 @@ static void probe_caller(const struct request *request, struct host *host)
 	host->uid = geteuid();
 	host->gid = getegid();
 	host->pid = getpid();
+	host->umask = umask(022);
+	(void)umask(host->umask);
 	host->root = host->uid == 0 && has_caps() && all_ids_mapped(&host->arena);
 	host->box_uid = host->root ? BOX_ID_FIRST + (uid_t)host->pid % BOX_ID_COUNT : host->uid;
 	host->box_gid = host->root ? BOX_ID_FIRST + (gid_t)host->pid % BOX_ID_COUNT : host->gid;

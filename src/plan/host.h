@@ -52,6 +52,7 @@ struct host {
 	gid_t gid;
 	const char *user, *group; /* names; never NULL ("user" when there is none) */
 	const char *home; /* absolute; $HOME if it is fit, else the user database's; never NULL */
+	mode_t umask;     /* the caller's */
 	pid_t pid;        /* of the supervisor */
 	bool root; /* may act for other ids: effective id 0 with CAP_SETUID and CAP_SYS_ADMIN */
 	bool global_root; /* the caller's id is that of the host's root, whatever its number here */

@@ -5,8 +5,10 @@
  */
 #define _GNU_SOURCE
 #include "plan/host_match.h"
+#include "plan/host_search.h"
 #include "base/fd.h"
 #include "plan/host.h"
+#include "plan/places.h"
 #include "plan/request.h"
 #include "policy/policy.h"
 
@@ -14,24 +16,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct search {
-	const struct policy *policy;
-	struct host *host;
-	struct host_match *hidden, *protected;
-	struct host_missing *missing;
-	bool *found;      /* for each protect pattern: in the tree at hand */
-	const char *tree; /* the granted tree at hand, absolute */
-	bool written;     /* it is written directly */
-	const struct policy_pattern
-		*only; /* an absolute pattern at hand; NULL: all relative ones */
-	size_t looked_at;
-	struct err *err;
-};
 
 bool host_match_pattern(const char *pattern, const char *path)
 {
@@ -73,77 +62,10 @@ static bool one_place(const struct policy_pattern *pattern)
 	return pattern->literal && strchr(pattern->pattern, '/') != NULL;
 }
 
-static int too_many(struct search *search, const struct policy_pattern *pattern)
-{
-	err_set(search->err, ERR_too_many_matches, 0, "'%s' matches more than %d files below '%s'",
-		pattern->pattern, HOST_MATCHES_MAX, search->tree);
-	return err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
-}
-
-static int add(struct search *search, bool hide, const struct policy_pattern *pattern,
-	const char *path, mode_t mode)
-{
-	struct host *host = search->host;
-	if (host->hidden_count + host->protected_count >= HOST_MATCHES_MAX)
-		return too_many(search, pattern);
-	struct host_match *match =
-		hide ? arena_push(&host->arena, &search->hidden, &host->hidden_count, sizeof *match)
-		     : arena_push(&host->arena, &search->protected, &host->protected_count,
-			       sizeof *match);
-	match->path = arena_strdup(&host->arena, path);
-	match->pattern = pattern;
-	match->tree = search->tree;
-	match->mode = mode;
-	if (hide || !S_ISLNK(mode))
-		return 0;
-	/* A protected link protects what it leads to as well, where that can be written. */
-	char *real = realpath(path, NULL);
-	struct stat st;
-	int r = real && lstat(real, &st) == 0 ? add(search, false, pattern, real, st.st_mode) : 0;
-	free(real);
-	return r;
-}
-
 /* Absolute patterns are looked for by themselves, relative ones in each tree. */
 static bool applies(const struct search *search, const struct policy_pattern *pattern)
 {
 	return search->only ? pattern == search->only : pattern->pattern[0] != '/';
-}
-
-/*
- * A directory that we cannot search. What the command cannot search either hides itself; but where
- * the caller owns the directory, or may open names in it without listing them, the command can get
- * at what we do not see, now or in a later run: then nothing is run.
- */
-static int unsearchable(struct search *search, const char *path, int errnum)
-{
-	if (errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP)
-		return 0;
-	struct stat st;
-	bool there = lstat(path, &st) == 0;
-	if (errnum == EACCES && there && st.st_uid != geteuid() && access(path, X_OK) < 0)
-		return 0;
-	if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)
-		return err_set(search->err, ERR_no_resources, errnum,
-			"'%s' cannot be searched for hidden or protected files: %s", path,
-			strerror(errnum));
-	return err_set(search->err, ERR_pattern_unsearchable, errnum,
-		"'%s' cannot be searched for hidden or protected files: %s", path,
-		strerror(errnum));
-}
-
-/* The first directory on the way to a path that lets us not through, for the error. */
-static const char *barrier(struct arena *arena, const char *path)
-{
-	struct stat st;
-	char *prefix = arena_strdup(arena, path);
-	for (char *slash = strrchr(prefix, '/'); slash && slash > prefix;
-		slash = strrchr(prefix, '/')) {
-		*slash = 0;
-		if (lstat(prefix, &st) == 0)
-			break;
-	}
-	return prefix;
 }
 
 /* A pattern that names one place: look there. */
@@ -157,10 +79,10 @@ static int look(
 	struct stat st;
 	*ret_found = lstat(path, &st) == 0;
 	if (*ret_found)
-		return add(search, hide, pattern, path, st.st_mode);
+		return search_add(search, hide, pattern, path);
 	int errnum = errno;
-	return errnum == EACCES ? unsearchable(search, barrier(arena, path), errnum)
-				: unsearchable(search, path, errnum);
+	return errnum == EACCES ? search_unsearchable(search, search_barrier(arena, path), errnum)
+				: search_unsearchable(search, path, errnum);
 }
 
 static bool matches(
@@ -177,7 +99,7 @@ static bool matches(
 }
 
 /* Judge one entry; *ret_hidden: it is hidden, so nothing below it needs a look. */
-static int judge(struct search *search, const char *path, mode_t mode, bool *ret_hidden)
+static int judge(struct search *search, const char *path, bool *ret_hidden)
 {
 	const struct policy *policy = search->policy;
 	*ret_hidden = false;
@@ -187,7 +109,7 @@ static int judge(struct search *search, const char *path, mode_t mode, bool *ret
 			!matches(search, pattern, path))
 			continue;
 		*ret_hidden = true;
-		return add(search, true, pattern, path, mode);
+		return search_add(search, true, pattern, path);
 	}
 	for (size_t i = 0; search->written && i < policy->fs.protect_count; i++) {
 		const struct policy_pattern *pattern = &policy->fs.protect[i];
@@ -195,7 +117,7 @@ static int judge(struct search *search, const char *path, mode_t mode, bool *ret
 			!matches(search, pattern, path))
 			continue;
 		search->found[i] = true;
-		return add(search, false, pattern, path, mode);
+		return search_add(search, false, pattern, path);
 	}
 	return 0;
 }
@@ -215,7 +137,7 @@ static int walk(struct search *search, int fd, const char *path, int depth)
 	if (!dir) {
 		int errnum = errno;
 		close(fd);
-		return unsearchable(search, path, errnum);
+		return search_unsearchable(search, path, errnum);
 	}
 	int r = 0;
 	struct dirent *entry;
@@ -233,18 +155,18 @@ static int walk(struct search *search, int fd, const char *path, int depth)
 		const char *child = arena_printf(&scratch, "%s/%s", path, entry->d_name);
 		mode_t mode = type_of(dirfd(dir), entry);
 		bool hidden;
-		r = judge(search, child, mode, &hidden);
+		r = judge(search, child, &hidden);
 		if (r == 0 && !hidden && S_ISDIR(mode)) {
 			int next = openat(dirfd(dir), entry->d_name,
 				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			r = next >= 0 ? walk(search, next, child, depth + 1)
-				      : unsearchable(search, child, errno);
+				      : search_unsearchable(search, child, errno);
 		}
 		arena_free(&scratch);
 		errno = 0;
 	}
 	if (r == 0 && errno)
-		r = unsearchable(search, path, errno);
+		r = search_unsearchable(search, path, errno);
 	closedir(dir);
 	return r;
 }
@@ -266,18 +188,18 @@ static int walk_tree(struct search *search)
 {
 	int fd = open(search->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd >= 0 ? walk(search, fd, search->tree, 0)
-		       : unsearchable(search, search->tree, errno);
+		       : search_unsearchable(search, search->tree, errno);
 }
 
 /* A grant of a single file: patterns without a "/" mean its own name, too. */
-static int judge_file(struct search *search, mode_t mode)
+static int judge_file(struct search *search)
 {
 	const struct policy *policy = search->policy;
 	const char *name = strrchr(search->tree, '/') + 1;
 	for (size_t i = 0; i < policy->fs.hide_count; i++) {
 		const struct policy_pattern *pattern = &policy->fs.hide[i];
 		if (!strchr(pattern->pattern, '/') && host_match_pattern(pattern->pattern, name))
-			return add(search, true, pattern, search->tree, mode);
+			return search_add(search, true, pattern, search->tree);
 	}
 	return 0;
 }
@@ -294,6 +216,8 @@ static int look_all(struct search *search, bool hide, bool *ret_walk)
 			continue;
 		if (!one_place(&patterns[i])) {
 			*ret_walk = true;
+			if (search_linked_prefix(search, &patterns[i]) < 0)
+				return -1;
 			continue;
 		}
 		if (look(search, hide, &patterns[i], &found) < 0)
@@ -316,7 +240,7 @@ static int search_tree(struct search *search, const char *tree, bool written)
 		ARENA_ARRAY(&search->host->arena, search->policy->fs.protect_count + 1, bool);
 	bool must_walk = false;
 	if (!S_ISDIR(fact->mode))
-		return judge_file(search, fact->mode);
+		return judge_file(search);
 	if (look_all(search, true, &must_walk) < 0)
 		return -1;
 	if (written && look_all(search, false, &must_walk) < 0)
@@ -348,15 +272,22 @@ static int search_absolute(struct search *search, const struct policy_pattern *p
 	return r;
 }
 
+/* One that is not fit for it the planner refuses. */
+static bool workspace_written(const struct search *search, const struct request *request)
+{
+	return search->policy->fs.workspace == WORKSPACE_WRITE &&
+	       !places_not_workspace(request->workspace, search->host->home);
+}
+
 /* The tree that is written directly and holds the path, or NULL. */
 static const char *written_tree(
 	const struct search *search, const struct request *request, const char *path)
 {
 	const struct policy *policy = search->policy;
 	for (size_t i = 0; i <= policy->fs.write_count; i++) {
-		const char *tree = i < policy->fs.write_count ? policy->fs.write[i].path
-				   : policy->fs.workspace == WORKSPACE_WRITE ? request->workspace
-									     : NULL;
+		const char *tree = i < policy->fs.write_count           ? policy->fs.write[i].path
+				   : workspace_written(search, request) ? request->workspace
+									: NULL;
 		size_t len = tree ? strlen(tree) : 0;
 		if (tree && strncmp(path, tree, len) == 0 && path[len] == '/')
 			return tree;
@@ -381,8 +312,9 @@ static int guard_place(
 	if (!tree)
 		return 0;
 	search->tree = tree;
+	search->written = true;
 	if (lstat(path, &st) == 0)
-		return add(search, false, &judge, path, st.st_mode);
+		return search_add(search, false, &judge, path);
 	if (!must)
 		return 0;
 	return err_set(search->err, ERR_protect_missing, errno,
@@ -398,6 +330,9 @@ static int guard_policies(struct search *search, const struct request *request)
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < search->policy->source_count; i++)
 		r = guard_place(search, request, search->policy->sources[i], false);
+	/* The program that is to judge the next run, where it stands in such a tree. */
+	if (r == 0)
+		r = guard_place(search, request, "/proc/self/exe", false);
 	const char *config = NULL, *home = NULL;
 	for (size_t i = 0; request->environ && request->environ[i]; i++) {
 		if (strncmp(request->environ[i], "XDG_CONFIG_HOME=/", 17) == 0)
@@ -421,7 +356,8 @@ static int match_patterns(struct search *search, const struct request *request)
 		r = search_tree(search, policy->fs.read[i].path, false);
 	for (size_t i = 0; r == 0 && i < policy->fs.write_count; i++)
 		r = search_tree(search, policy->fs.write[i].path, true);
-	if (r == 0 && policy->fs.workspace != WORKSPACE_NONE)
+	if (r == 0 && policy->fs.workspace != WORKSPACE_NONE &&
+		!places_not_workspace(request->workspace, search->host->home))
 		r = search_tree(
 			search, request->workspace, policy->fs.workspace == WORKSPACE_WRITE);
 	for (size_t i = 0; r == 0 && i < policy->fs.hide_count; i++)

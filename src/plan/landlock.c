@@ -1,7 +1,9 @@
 /*
  * landlock: the second wall, derived from the same operations as the first. What the mounts show
  * read-only may be read and executed, what they show writable may be written; a mistake in one is
- * still held by the other. Rights that the kernel's ABI lacks are held by mounts and namespaces.
+ * still held by the other. Rights add up along a path, so a read-only grant below the box's own
+ * /tmp or home has those directories' rights, too: there only the mount holds. Rights that the
+ * kernel's ABI lacks are held by mounts and namespaces.
  */
 #define _GNU_SOURCE
 #include "plan/build.h"
@@ -122,7 +124,7 @@ int build_landlock(struct builder *builder)
 		plan->landlock_scoped =
 			SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
 	rule(builder, "", SYS_LANDLOCK_FS_READ_DIR, false, false);
-	rule(builder, "etc", READ_SYSTEM, false, false);
+	rule(builder, "etc", READ_SYSTEM, false, true); /* a root directory may lack it */
 	rule(builder, "dev", READ | DEVICES, false, false);
 	rule(builder, "run", READ_SYSTEM, false, false);
 	for (size_t i = 0; i < plan->op_count; i++)

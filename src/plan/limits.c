@@ -43,7 +43,7 @@ int build_limits(struct builder *builder)
 	plan->output_max = limits->output.value;
 	plan->output_kill = limits->output_action == OUTPUT_KILL;
 	plan->oom_score_adj = "500";
-	plan->umask = 022;
+	plan->umask = builder->host->umask;
 
 	/*
 	 * One byte, not none: core(5), a limit of 1 is the only one that keeps the kernel from

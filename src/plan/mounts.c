@@ -243,9 +243,36 @@ static void show_private(struct builder *builder, const char *home)
 			build_why(builder, "filesystem.home", &builder->policy->fs.home_at));
 }
 
+/* filesystem.root: DIR is a grant like any other, but of a directory. */
+static int check_root(struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	if (policy->fs.root == ROOT_HOST)
+		return 0;
+	const struct host_path *fact = host_find(builder->host, policy->fs.root_dir);
+	if (!fact || fact->errnum)
+		return build_refuse(builder, ERR_grant_not_found, &policy->fs.root_at,
+			"the root directory '%s' does not exist or cannot be reached",
+			policy->fs.root_dir);
+	if (fact->link || fact->through_link) {
+		build_refuse(builder, ERR_grant_is_symlink, &policy->fs.root_at,
+			"the root directory '%s' is a symbolic link or passes through one; it "
+			"leads to "
+			"'%s'",
+			policy->fs.root_dir, fact->real ? fact->real : "nowhere");
+		return fact->real ? err_hint_set(builder->err, "root: %s", fact->real) : -1;
+	}
+	if (!S_ISDIR(fact->mode))
+		return build_refuse(builder, ERR_grant_not_found, &policy->fs.root_at,
+			"the root '%s' is not a directory", policy->fs.root_dir);
+	return 0;
+}
+
 int build_mounts(struct builder *builder)
 {
 	const char *home;
+	if (check_root(builder) < 0)
+		return -1;
 	build_root(builder);
 	make_skeleton(builder);
 	/* The points on which grants are mounted are made before the seal, the grants after it. */

@@ -129,7 +129,7 @@ static int add_workspace(struct builder *builder)
 		return 0;
 	const char *path = request->workspace;
 	const char *unfit = places_not_workspace(path, builder->host->home);
-	if (unfit && request->workspace_given) {
+	if (unfit && (request->workspace_given || policy->fs.workspace == WORKSPACE_WRITE)) {
 		build_refuse(builder, ERR_dangerous_grant, NULL,
 			"'%s' cannot be a workspace: it is %s", path, unfit);
 		return err_hint_set(builder->err, "-C names a directory that holds only the work");

@@ -62,7 +62,8 @@ const char *places_not_workspace(const char *path, const char *home)
 	size_t len = strlen(path);
 	/* Home itself, and what contains it. */
 	if (strncmp(home, path, len) == 0 && (home[len] == 0 || home[len] == '/'))
-		return "the home directory";
+		return home[len] == 0 ? "the home directory"
+				      : "a directory that holds the home directory";
 	for (size_t i = 0; i < sizeof system / sizeof *system; i++)
 		if (strcmp(path, system[i]) == 0)
 			return "a system directory";

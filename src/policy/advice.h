@@ -10,7 +10,7 @@
 
 #define ADVICE_MAX 256
 
-/* All: false and nothing in `hint` when there is nothing better to say. */
+/* All that fill a hint: false when there is nothing better to say; the hint is then not touched. */
 
 /* For a member whose key `map` (NULL: the top) does not know: a word of other tools, "wall:5s". */
 bool advice_member(const struct key *map, const struct node *member, char hint[ADVICE_MAX]);
@@ -24,8 +24,9 @@ bool advice_number(const struct key *key, const char *text, char hint[ADVICE_MAX
 /* The key's own word for a word of other tools, "rw" for "write"; NULL: none. Static. */
 const char *advice_word(const struct key *key, const char *text);
 
-/* "$HOME/x" and "/opt/x/" followed by a star, where a path is wanted: what is wrong (static), or
- * NULL. */
+/*
+ * "$HOME/x", and a star where a grant is wanted: what is wrong (static) with *hint filled, or NULL.
+ */
 const char *advice_path(const struct key *key, const char *text, char hint[ADVICE_MAX]);
 
 /* For text that begins with a sign that YAML keeps for itself: the word with its quotes. */

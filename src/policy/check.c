@@ -187,7 +187,7 @@ static int check_scalar(const struct key *key, const struct node *node, struct e
 	case KEY_WORD_OR_PATH:
 		if (key_has_word(key, node->text))
 			return 0;
-		/* fall through */
+		__attribute__((fallthrough));
 	case KEY_PATH:
 	case KEY_PATH_OR_MAP:
 	case KEY_PATTERN:

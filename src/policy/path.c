@@ -14,7 +14,8 @@ const char *path_form(const char *text, const char **ret_hint)
 		return "a path of more than 4095 bytes";
 	if (strpbrk(text, "\n\t"))
 		return "a path without line breaks and tabs";
-	/* Hardly ever meant, and then it names a file that is not there: nothing would be covered. */
+	/* Hardly ever meant, and then it names a file that is not there: nothing would be covered.
+	 */
 	while (len > 1 && text[len - 1] == '/')
 		len--;
 	if (text[0] == ' ' || text[len - 1] == ' ') {

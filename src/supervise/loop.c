@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,6 +133,12 @@ static bool wait_for(struct run *run)
 		run_broken(run, ERR_no_resources, errno, "ppoll");
 		struct timespec pause = { .tv_nsec = 10000000 };
 		nanosleep(&pause, NULL);
+		siginfo_t info = { 0 };
+		if (!run->reaped &&
+			waitid(P_PID, (id_t)run->box->pid, &info, WEXITED | WNOHANG | WNOWAIT) ==
+				0 &&
+			info.si_pid != 0)
+			run_event(run, EVENT_INIT_EXIT);
 	}
 	return false;
 }

@@ -6,6 +6,7 @@
 #include "supervise/run.h"
 #include "base/fd.h"
 
+#include <sys/wait.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -71,8 +72,15 @@ static void run_end(struct run *run)
 int supervise_run(const struct plan *plan, struct box *box, const struct supervise_io *io,
 	struct result *result, struct err *err)
 {
-	/* On the stack and not cleared: a page of it costs something only when it is read into. */
-	char chunk[CHUNK];
+	/* Not on the stack, which a caller may have made small; a page costs only when it is read
+	 * into. */
+	char *chunk = malloc(CHUNK);
+	if (!chunk) {
+		box_kill(box);
+		while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		return err_set(err, ERR_no_resources, ENOMEM, "no memory to supervise the box");
+	}
 	struct run run = {
 		.plan = plan,
 		.box = box,
@@ -88,5 +96,6 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 	run_begin(&run);
 	run_loop(&run);
 	run_end(&run);
+	free(chunk);
 	return run_finish(&run);
 }

@@ -39,6 +39,7 @@ HARMLESS = {
     (INIT, "rt_sigprocmask"): "cannot fail with a mask of its own",
     (INIT, "setsid"): "fails for a group's leader only, which a new process is not",
     (PAYLOAD, "umask"): "cannot fail, by its manual page",
+    (SUPERVISOR, "umask"): "cannot fail, by its manual page",
     (SUPERVISOR, "capget"): "cannot fail for the calling process",
     (PAYLOAD, "faccessat2"): "asked after a failed exec, only to choose the words",
 }

@@ -1,6 +1,7 @@
 # What a hostile command might gain for later or for others: rights that stay behind on the host, secrets in
 # the next run, its own judge.
 # shellcheck shell=bash disable=SC2154,SC2016,SC2034
+load helpers
 
 written() {
 	policy_is <<-END
@@ -168,4 +169,96 @@ for call in (lambda: socket.socket(40, 1), lambda: fcntl.ioctl(0, 0x5412, b"x"))
     except OSError:
         pass'
 	want_exit 0 ""
+}
+
+@test "A19: every link on the way to a protected file is held, and what it leads to" {
+	echo kept >f0
+	mkdir real d2 hooks .git
+	echo kept >real/f
+	echo kept >hooks/pre-commit
+	ln -s f0 f1
+	ln -s f1 f2
+	ln -s real l1
+	ln -s l1 l2
+	ln -s ../hooks .git/hooks
+	written ', protect: [./f2, l2/f, .git/hooks/pre-commit]'
+	sed -i 's,\./f2,/f2-here,' "$policy"
+	sed -i "s,/f2-here,$work/f2," "$policy"
+	box -- sh -c 'echo evil >e; rm -f f1 f2 l1 l2; ln -sfn e f1; ln -sfn d2 l1; ln -sfn /tmp l2; echo evil >f0
+		echo evil >l2/f; echo evil >.git/hooks/pre-commit; mv .git g2; mv hooks h2; rm -f .git/hooks; cat f2 l2/f .git/hooks/pre-commit'
+	want_stdout "$(printf 'kept\nkept\nkept')"
+	[ "$(cat f2 l2/f .git/hooks/pre-commit)" = "$(printf 'kept\nkept\nkept')" ]
+}
+
+@test "a hidden link hides what it leads to; a pattern through a link is refused by name" {
+	mkdir sec hooks .git
+	echo SECRET >sec/key
+	echo SECRET >hooks/pre-commit
+	ln -s sec/key .env
+	ln -s ../hooks .git/hooks
+	written ', hide: [".env", ".git/hooks/pre-commit"]'
+	box -- sh -c 'cat .env sec/key hooks/pre-commit .git/hooks/pre-commit'
+	want '.stdout | contains("SECRET") | not' '.error == null'
+	written ', hide: [".git/hooks/*"]'
+	box -- true
+	want_error pattern_unsearchable
+	want '.error.hint | contains("hooks")'
+}
+
+@test "B25: another name of a hidden or protected file, made before, is no way to it" {
+	echo SECRET >.env
+	echo kept >Makefile
+	written ""
+	box -- sh -c 'ln .env alias; ln Makefile other'
+	want_exit 0
+	written ', hide: [".env"]'
+	box -- cat alias
+	want_error hard_linked
+	written ', protect: [./Makefile]'
+	sed -i "s,\./Makefile,$work/Makefile," "$policy"
+	box -- sh -c 'echo evil >other'
+	want_error hard_linked
+	[ "$(cat Makefile)" = kept ]
+}
+
+@test "B04: agentbox's own program is not replaced by the box that it makes, wherever it stands" {
+	cp "$AGENTBOX" ./agentbox
+	written ""
+	code=0
+	./agentbox run -p "$policy" -- sh -c 'rm -f agentbox; cp /bin/true agentbox; echo x >agentbox; ls' >"$result" 2>"$words" || code=$?
+	keep_result "$result"
+	cmp agentbox "$AGENTBOX"
+}
+
+@test "a root directory is checked like any grant" {
+	mkdir image
+	: >file
+	ln -s image link
+	local kind
+	for kind in none:grant_not_found file:grant_not_found link:grant_is_symlink; do
+		policy_is <<-END
+			filesystem: {root: $work/${kind%:*}, workspace: none}
+		END
+		box -- true
+		want_error "${kind#*:}"
+		want '.error.line == 2'
+	done
+}
+
+@test "a home or system directory is never a written workspace, and says so" {
+	written ""
+	cd "$HOME"
+	box -- true
+	want_error dangerous_grant
+	box -C /etc -- true
+	want_error dangerous_grant
+}
+
+@test "what the box writes has the caller's umask" {
+	written ""
+	umask 077
+	box -- touch private
+	umask 022
+	box -- touch public
+	[ "$(stat -c %a private public)" = "$(printf '600\n644')" ]
 }

@@ -15,31 +15,31 @@
 #include "check.h"
 
 /* Under names of their own, so that the test's own C library keeps its. */
-#define __sprintf_chk	     own_sprintf
-#define __vsprintf_chk	     own_vsprintf
-#define __snprintf_chk	     own_snprintf
-#define __vsnprintf_chk	     own_vsnprintf
-#define __fprintf_chk	     own_fprintf
-#define __vfprintf_chk	     own_vfprintf
-#define __printf_chk	     own_printf
-#define __asprintf_chk	     own_asprintf
-#define __vasprintf_chk	     own_vasprintf
-#define __memcpy_chk	     own_memcpy
-#define __memmove_chk	     own_memmove
-#define __memset_chk	     own_memset
-#define __mempcpy_chk	     own_mempcpy
+#define __sprintf_chk        own_sprintf
+#define __vsprintf_chk       own_vsprintf
+#define __snprintf_chk       own_snprintf
+#define __vsnprintf_chk      own_vsnprintf
+#define __fprintf_chk        own_fprintf
+#define __vfprintf_chk       own_vfprintf
+#define __printf_chk         own_printf
+#define __asprintf_chk       own_asprintf
+#define __vasprintf_chk      own_vasprintf
+#define __memcpy_chk         own_memcpy
+#define __memmove_chk        own_memmove
+#define __memset_chk         own_memset
+#define __mempcpy_chk        own_mempcpy
 #define __explicit_bzero_chk own_explicit_bzero
-#define __strcpy_chk	     own_strcpy
-#define __stpcpy_chk	     own_stpcpy
-#define __strncpy_chk	     own_strncpy
-#define __strcat_chk	     own_strcat
-#define __strncat_chk	     own_strncat
-#define __strlcpy_chk	     own_strlcpy
-#define __strlcat_chk	     own_strlcat
-#define __read_chk	     own_read
-#define __fread_chk	     own_fread
-#define __fgets_chk	     own_fgets
-#define __isoc23_strtol	     own_strtol
+#define __strcpy_chk         own_strcpy
+#define __stpcpy_chk         own_stpcpy
+#define __strncpy_chk        own_strncpy
+#define __strcat_chk         own_strcat
+#define __strncat_chk        own_strncat
+#define __strlcpy_chk        own_strlcpy
+#define __strlcat_chk        own_strlcat
+#define __read_chk           own_read
+#define __fread_chk          own_fread
+#define __fgets_chk          own_fgets
+#define __isoc23_strtol      own_strtol
 #define __isoc23_strtoul     own_strtoul
 #define __isoc23_strtoll     own_strtoll
 #define __isoc23_strtoull    own_strtoull
@@ -107,27 +107,67 @@ static void past_the_room(int which)
 {
 	static const char nine[] = "123456789";
 	switch (which) {
-	case 0: own_sprintf(small, 1, 8, "%s", "12345678"); break;
-	case 1: own_snprintf(small, 9, 1, 8, "x"); break;
-	case 2: own_memcpy(small, nine, 9, 8); break;
-	case 3: own_memmove(small, nine, 9, 8); break;
-	case 4: own_memset(small, 0, 9, 8); break;
-	case 5: own_mempcpy(small, nine, 9, 8); break;
-	case 6: own_explicit_bzero(small, 9, 8); break;
-	case 7: own_strcpy(small, "12345678", 8); break;
-	case 8: own_stpcpy(small, "12345678", 8); break;
-	case 9: own_strncpy(small, "x", 9, 8); break;
-	case 10: own_strcat(strcpy(small, "1234"), "5678", 8); break;
-	case 11: own_strncat(strcpy(small, "1234"), "56789", 4, 8); break;
-	case 12: own_strlcpy(small, "x", 9, 8); break;
-	case 13: own_strlcat(strcpy(small, "x"), "x", 9, 8); break;
-	case 14: own_read(0, small, 9, 8); break;
-	case 15: own_fread(small, 8, 3, 3, stdin); break;
-	case 16: own_fread(small, 8, (size_t)1 << 63, 2, stdin); break;
-	case 17: own_fgets(small, 8, 9, stdin); break;
-	case 18: own_fgets(small, 8, -1, stdin); break;
+	case 0:
+		own_sprintf(small, 1, 8, "%s", "12345678");
+		break;
+	case 1:
+		own_snprintf(small, 9, 1, 8, "x");
+		break;
+	case 2:
+		own_memcpy(small, nine, 9, 8);
+		break;
+	case 3:
+		own_memmove(small, nine, 9, 8);
+		break;
+	case 4:
+		own_memset(small, 0, 9, 8);
+		break;
+	case 5:
+		own_mempcpy(small, nine, 9, 8);
+		break;
+	case 6:
+		own_explicit_bzero(small, 9, 8);
+		break;
+	case 7:
+		own_strcpy(small, "12345678", 8);
+		break;
+	case 8:
+		own_stpcpy(small, "12345678", 8);
+		break;
+	case 9:
+		own_strncpy(small, "x", 9, 8);
+		break;
+	case 10:
+		own_strcat(strcpy(small, "1234"), "5678", 8);
+		break;
+	case 11:
+		own_strncat(strcpy(small, "1234"), "56789", 4, 8);
+		break;
+	case 12:
+		own_strlcpy(small, "x", 9, 8);
+		break;
+	case 13:
+		own_strlcat(strcpy(small, "x"), "x", 9, 8);
+		break;
+	case 14:
+		own_read(0, small, 9, 8);
+		break;
+	case 15:
+		own_fread(small, 8, 3, 3, stdin);
+		break;
+	case 16:
+		own_fread(small, 8, (size_t)1 << 63, 2, stdin);
+		break;
+	case 17:
+		own_fgets(small, 8, 9, stdin);
+		break;
+	case 18:
+		own_fgets(small, 8, -1, stdin);
+		break;
 	/* Not ended within the room. */
-	case 19: own_strncat(memset(small, 'x', 8), "1", 1, 8); break;
+	case 19:
+		own_strncat(memset(small, 'x', 8), "1", 1, 8);
+		break;
 	}
 }
 

@@ -22,10 +22,10 @@ void *heap_realloc(void *p, size_t size);
 void heap_free(void *p);
 void *heap_aligned_alloc(size_t align, size_t size);
 
-#define malloc	      heap_malloc
-#define calloc	      heap_calloc
-#define realloc	      heap_realloc
-#define free	      heap_free
+#define malloc        heap_malloc
+#define calloc        heap_calloc
+#define realloc       heap_realloc
+#define free          heap_free
 #define aligned_alloc heap_aligned_alloc
 #include "libc/heap.c"
 #undef malloc

@@ -51,6 +51,7 @@ static const struct host common = {
 	.group = "ann",
 	.home = "/home/ann",
 	.pid = 77,
+	.umask = 022,
 	.box_uid = 1000,
 	.box_gid = 1000,
 	.release = "6.12.0",

@@ -138,12 +138,13 @@ static void patterns_say_what_they_mean(void)
 			snprintf(text, sizeof text, V "filesystem:\n  %s:\n    - x\n    - \"%s\"\n",
 				keys[k], patterns[i].text);
 			int r = parse(text, &policy, &err);
-			bool right = r < 0 && patterns[i].why
-					     ? err.code == ERR_policy_invalid && err.line == 5 &&
-						       err.column == 7 &&
-						       strstr(err.text, patterns[i].why) &&
-						       (k >= 2 || strstr(err.hint, patterns[i].hint))
-					     : r == 0 && !patterns[i].why;
+			bool right =
+				r < 0 && patterns[i].why
+					? err.code == ERR_policy_invalid && err.line == 5 &&
+						  err.column == 7 &&
+						  strstr(err.text, patterns[i].why) &&
+						  (k >= 2 || strstr(err.hint, patterns[i].hint))
+					: r == 0 && !patterns[i].why;
 			CHECK(right);
 			if (!right)
 				fprintf(stderr, "   %s \"%s\": %d \"%s\" \"%s\"\n", keys[k],

@@ -1,0 +1,141 @@
+/*
+ * host_search: adds what the search for hidden and protected files finds, with what links make of
+ * it, and judges what cannot be searched.
+ */
+#define _GNU_SOURCE
+#include "plan/host_search.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int too_many(struct search *search, const struct policy_pattern *pattern)
+{
+	err_set(search->err, ERR_too_many_matches, 0, "'%s' matches more than %d files below '%s'",
+		pattern->pattern, HOST_MATCHES_MAX, search->tree);
+	return err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
+}
+
+static int add_one(struct search *search, bool hide, const struct policy_pattern *pattern,
+	const char *path, const struct stat *st)
+{
+	struct host *host = search->host;
+	if (host->hidden_count + host->protected_count >= HOST_MATCHES_MAX)
+		return too_many(search, pattern);
+	/* In a tree that the box writes, an earlier run may have made the other name. */
+	if (search->written && S_ISREG(st->st_mode) && st->st_nlink > 1) {
+		err_set(search->err, ERR_hard_linked, 0,
+			"'%s' has %lu names (hard links), of which only this one would be covered",
+			path, (unsigned long)st->st_nlink);
+		return err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
+	}
+	struct host_match *match =
+		hide ? arena_push(&host->arena, &search->hidden, &host->hidden_count, sizeof *match)
+		     : arena_push(&host->arena, &search->protected, &host->protected_count,
+			       sizeof *match);
+	match->path = arena_strdup(&host->arena, path);
+	match->pattern = pattern;
+	match->tree = search->tree;
+	match->mode = st->st_mode;
+	return 0;
+}
+
+/* `done` has no links in it, `rest` is to do. */
+int search_add(
+	struct search *search, bool hide, const struct policy_pattern *pattern, const char *path)
+{
+	enum { HOPS_MAX = 40 };
+	char done[PATH_MAX] = "", rest[2 * PATH_MAX], link[PATH_MAX];
+	struct stat st = { 0 };
+	int hops = 0;
+	if (strlen(path) >= PATH_MAX)
+		return 0;
+	memcpy(rest, path, strlen(path) + 1);
+	for (char *at = rest; *(at += strspn(at, "/"));) {
+		char *end = strchrnul(at, '/');
+		size_t len = (size_t)(end - at), have = strlen(done);
+		bool last = !end[strspn(end, "/")];
+		if (len == 2 && memcmp(at, "..", 2) == 0)
+			*(strrchr(done, '/') ?: done) = 0;
+		if (at[0] == '.' && (len == 1 || (len == 2 && at[1] == '.'))) {
+			at = end;
+			continue;
+		}
+		if (have + len + 2 > sizeof done)
+			return 0;
+		done[have] = '/';
+		memcpy(done + have + 1, at, len);
+		done[have + 1 + len] = 0;
+		if (lstat(done, &st) < 0)
+			return search_unsearchable(search, done, errno); /* or a link to nowhere */
+		at = end;
+		if (!S_ISLNK(st.st_mode))
+			continue;
+		if ((!hide || last) && add_one(search, hide, pattern, done, &st) < 0)
+			return -1;
+		ssize_t text = readlink(done, link, sizeof link - 1);
+		size_t left = strlen(end) + 1;
+		if (text <= 0 || ++hops > HOPS_MAX || (size_t)text + left > sizeof rest)
+			return 0;
+		memmove(rest + text, end, left);
+		memcpy(rest, link, (size_t)text);
+		done[link[0] == '/' ? 0 : have] = 0;
+		at = rest;
+	}
+	return S_ISLNK(st.st_mode) ? 0 : add_one(search, hide, pattern, done, &st);
+}
+
+int search_linked_prefix(struct search *search, const struct policy_pattern *pattern)
+{
+	struct arena *arena = &search->host->arena;
+	size_t fixed = strcspn(pattern->pattern, "*?[");
+	while (fixed > 0 && pattern->pattern[fixed - 1] != '/')
+		fixed--;
+	if (fixed < 2)
+		return 0;
+	const char *prefix = arena_strndup(arena, pattern->pattern, fixed - 1);
+	const char *path = prefix[0] == '/' ? prefix : arena_join(arena, search->tree, "/", prefix);
+	char *real = realpath(path, NULL);
+	int r = 0;
+	if (real && strcmp(real, path) != 0) {
+		err_set(search->err, ERR_pattern_unsearchable, 0,
+			"'%s' passes through a symbolic link; it leads to '%s'", path, real);
+		err_hint_set(search->err, "write the pattern for '%s'", real);
+		r = err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
+	}
+	free(real);
+	return r;
+}
+
+int search_unsearchable(struct search *search, const char *path, int errnum)
+{
+	if (errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP)
+		return 0;
+	struct stat st;
+	bool there = lstat(path, &st) == 0;
+	if (errnum == EACCES && there && st.st_uid != geteuid() && access(path, X_OK) < 0)
+		return 0;
+	if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)
+		return err_set(search->err, ERR_no_resources, errnum,
+			"'%s' cannot be searched for hidden or protected files: %s", path,
+			strerror(errnum));
+	return err_set(search->err, ERR_pattern_unsearchable, errnum,
+		"'%s' cannot be searched for hidden or protected files: %s", path,
+		strerror(errnum));
+}
+
+const char *search_barrier(struct arena *arena, const char *path)
+{
+	struct stat st;
+	char *prefix = arena_strdup(arena, path);
+	for (char *slash = strrchr(prefix, '/'); slash && slash > prefix;
+		slash = strrchr(prefix, '/')) {
+		*slash = 0;
+		if (lstat(prefix, &st) == 0)
+			break;
+	}
+	return prefix;
+}

@@ -1,0 +1,44 @@
+/* host_search: what the search for hidden and protected files shares. Private to plan/. */
+#ifndef AGENTBOX_PLAN_HOST_SEARCH_H
+#define AGENTBOX_PLAN_HOST_SEARCH_H
+
+#include <stdbool.h>
+
+#include "plan/host.h"
+#include "policy/policy.h"
+
+struct search {
+	const struct policy *policy;
+	struct host *host;
+	struct host_match *hidden, *protected;
+	struct host_missing *missing;
+	bool *found;      /* for each protect pattern: in the tree at hand */
+	const char *tree; /* the granted tree at hand, absolute */
+	bool written;     /* it is written directly */
+	const struct policy_pattern
+		*only; /* an absolute pattern at hand; NULL: all relative ones */
+	size_t looked_at;
+	struct err *err;
+};
+
+/*
+ * Add what a path means: itself, what it leads to through links, and for protect each link on the
+ * way, since one that can be replaced leads elsewhere. Errors: too_many_matches, hard_linked.
+ */
+int search_add(
+	struct search *search, bool hide, const struct policy_pattern *pattern, const char *path);
+
+/* A pattern whose fixed beginning leads through a link would be looked for in the wrong place. */
+int search_linked_prefix(struct search *search, const struct policy_pattern *pattern);
+
+/*
+ * A directory that we cannot search. What the command cannot search either hides itself; but where
+ * the caller owns the directory, or may open names in it without listing them, the command can get
+ * at what we do not see, now or in a later run: then nothing is run.
+ */
+int search_unsearchable(struct search *search, const char *path, int errnum);
+
+/* The first directory on the way to a path that lets us not through, for the error. */
+const char *search_barrier(struct arena *arena, const char *path);
+
+#endif
