@@ -139,7 +139,11 @@ print("end")
 }
 
 @test "the host's root without the rights to leave its id gets no box" {
-	needs root
+	if [ "$(id -u)" != 0 ]; then
+		box -- id -u # whom this does not concern
+		want_exit 0 "$(id -u)"
+		return
+	fi
 	code=0
 	setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$AGENTBOX" run -- true >"$result" 2>"$words" || code=$?
 	keep_result "$result"
