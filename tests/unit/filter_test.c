@@ -371,7 +371,8 @@ static void test_nesting(void)
 	struct arena arena = { 0 };
 	struct policy policy = { .nesting = true };
 	struct filter filter = get(&policy, &arena);
-	static const char *const lifted[] = { "unshare", "clone", "setns", "chroot", "sethostname" };
+	static const char *const lifted[] = { "unshare", "clone", "setns", "chroot",
+		"sethostname" };
 	for (size_t i = 0; i < COUNT(lifted); i++)
 		CHECK(answer(&filter, lifted[i], 0x7e020011, 0, 0) == ALLOW);
 	CHECK(answer(&filter, "bpf", 0, 0, 0) == REFUSE);
