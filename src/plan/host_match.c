@@ -80,9 +80,7 @@ static int look(
 	*ret_found = lstat(path, &st) == 0;
 	if (*ret_found)
 		return search_add(search, hide, pattern, path);
-	int errnum = errno;
-	return errnum == EACCES ? search_unsearchable(search, search_barrier(arena, path), errnum)
-				: search_unsearchable(search, path, errnum);
+	return search_unreached(search, path, errno);
 }
 
 static bool matches(

@@ -52,7 +52,7 @@ int search_add(
 	struct stat st = { 0 };
 	int hops = 0;
 	if (strlen(path) >= PATH_MAX)
-		return 0;
+		return search_unsearchable(search, path, ENAMETOOLONG);
 	memcpy(rest, path, strlen(path) + 1);
 	for (char *at = rest; *(at += strspn(at, "/"));) {
 		char *end = strchrnul(at, '/');
@@ -65,12 +65,12 @@ int search_add(
 			continue;
 		}
 		if (have + len + 2 > sizeof done)
-			return 0;
+			return search_unsearchable(search, path, ENAMETOOLONG);
 		done[have] = '/';
 		memcpy(done + have + 1, at, len);
 		done[have + 1 + len] = 0;
-		if (lstat(done, &st) < 0)
-			return search_unsearchable(search, done, errno); /* or a link to nowhere */
+		if (lstat(done, &st) < 0) /* also where a link leads nowhere */
+			return search_unreached(search, done, errno);
 		at = end;
 		if (!S_ISLNK(st.st_mode))
 			continue;
@@ -78,13 +78,18 @@ int search_add(
 			return -1;
 		ssize_t text = readlink(done, link, sizeof link - 1);
 		size_t left = strlen(end) + 1;
-		if (text <= 0 || ++hops > HOPS_MAX || (size_t)text + left > sizeof rest)
-			return 0;
+		if (++hops > HOPS_MAX)
+			return 0; /* nobody can open it (path_resolution(7)) */
+		if (text <= 0 || (size_t)text + left > sizeof rest)
+			return search_unsearchable(search, done, text < 0 ? errno : ENAMETOOLONG);
 		memmove(rest + text, end, left);
 		memcpy(rest, link, (size_t)text);
 		done[link[0] == '/' ? 0 : have] = 0;
 		at = rest;
 	}
+	/* Once more, for a path that ends in "..". */
+	if (lstat(done[0] ? done : "/", &st) < 0)
+		return search_unreached(search, done, errno);
 	return S_ISLNK(st.st_mode) ? 0 : add_one(search, hide, pattern, done, &st);
 }
 
@@ -127,7 +132,8 @@ int search_unsearchable(struct search *search, const char *path, int errnum)
 		strerror(errnum));
 }
 
-const char *search_barrier(struct arena *arena, const char *path)
+/* The first directory on the way to a path that lets us not through. */
+static const char *barrier(struct arena *arena, const char *path)
 {
 	struct stat st;
 	char *prefix = arena_strdup(arena, path);
@@ -138,4 +144,10 @@ const char *search_barrier(struct arena *arena, const char *path)
 			break;
 	}
 	return prefix;
+}
+
+int search_unreached(struct search *search, const char *path, int errnum)
+{
+	const char *where = errnum == EACCES ? barrier(&search->host->arena, path) : path;
+	return search_unsearchable(search, where, errnum);
 }

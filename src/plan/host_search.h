@@ -38,7 +38,7 @@ int search_linked_prefix(struct search *search, const struct policy_pattern *pat
  */
 int search_unsearchable(struct search *search, const char *path, int errnum);
 
-/* The first directory on the way to a path that lets us not through, for the error. */
-const char *search_barrier(struct arena *arena, const char *path);
+/* The same for a path that could not be looked at: the directory in the way is what is judged. */
+int search_unreached(struct search *search, const char *path, int errnum);
 
 #endif
