@@ -182,6 +182,7 @@ gone() {
 		sleep 0.3
 		after=$(traces) || true
 		[ "$before" != "$after" ] || return 0
+		echo "attempt $attempt:"
 		diff <(echo "$before") <(echo "$after") || true
 	done
 	return 1
