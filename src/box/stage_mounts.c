@@ -84,6 +84,17 @@ static int dress(int tree, const struct plan_op *op)
 	return sys_mount_setattr(tree, "", flags, &attr);
 }
 
+/* Takes over the tree. */
+static int dress_and_attach(const struct child *child, const struct plan_op *op, int tree)
+{
+	int r = dress(tree, op);
+	if (r < 0) {
+		close(tree);
+		return r;
+	}
+	return attach(child, op, tree);
+}
+
 static int bind_host(const struct child *child, const struct plan_op *op)
 {
 	int tree;
@@ -105,12 +116,8 @@ static int bind_host(const struct child *child, const struct plan_op *op)
 		return tree;
 	/* System trees before the seal are dressed by it, all at once; device nodes need no dress.
 	 */
-	int r = op->flags & (OPF_GRANT | OPF_READONLY) ? dress(tree, op) : 0;
-	if (r < 0) {
-		close(tree);
-		return r;
-	}
-	return attach(child, op, tree);
+	return op->flags & (OPF_GRANT | OPF_READONLY) ? dress_and_attach(child, op, tree)
+						      : attach(child, op, tree);
 }
 
 static int show_inside(const struct child *child, const struct plan_op *op)
@@ -131,12 +138,7 @@ static int show_inside(const struct child *child, const struct plan_op *op)
 	}
 	if (tree < 0)
 		return tree;
-	int r = dress(tree, op);
-	if (r < 0) {
-		close(tree);
-		return r;
-	}
-	return attach(child, op, tree);
+	return dress_and_attach(child, op, tree);
 }
 
 static int mask(const struct child *child, const struct plan_op *op)
@@ -146,12 +148,7 @@ static int mask(const struct child *child, const struct plan_op *op)
 		sys_open_tree(child->root_fd, cover, SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC);
 	if (tree < 0)
 		return tree;
-	int r = dress(tree, op);
-	if (r < 0) {
-		close(tree);
-		return r;
-	}
-	return attach(child, op, tree);
+	return dress_and_attach(child, op, tree);
 }
 
 static int make_file(const struct child *child, const struct plan_op *op)

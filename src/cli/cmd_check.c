@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "plan/gaps.h"
 
 static void note(struct buf *out, const char *name, const char *key, const struct origin *at)
 {
@@ -13,30 +14,12 @@ static void note(struct buf *out, const char *name, const char *key, const struc
 }
 
 /* Keys that are right, and that `run` refuses all the same. */
-static void note_unsupported(const char *name, const struct policy *policy, struct buf *out)
+static void note_gaps(const char *name, const struct policy *policy, struct buf *out)
 {
-	const struct policy_limits *l = &policy->limits;
-	bool cgroup = !policy_best_effort(policy, "cgroup");
-	const struct {
-		bool asked;
-		const char *key;
-		const struct origin *at;
-	} rows[] = {
-		{ policy->fs.workspace == WORKSPACE_OVERLAY, "filesystem.workspace: overlay",
-			&policy->fs.workspace_at },
-		{ policy->network == NETWORK_ALLOW, "network.allow",
-			policy->allow ? &policy->allow[0].at : NULL },
-		{ cgroup, "limits.memory", &l->memory.at },
-		{ cgroup, "limits.cpu", &l->cpu_us.at },
-		{ cgroup, "limits.cpus", &l->cpus_milli.at },
-		{ true, "tools", policy->tool_count ? &policy->tools[0].at : NULL },
-		{ true, "secrets", policy->secret_count ? &policy->secrets[0].at : NULL },
-		{ policy->audit_log != NULL, "audit.log", &policy->audit_at },
-		{ true, "audit.trace", policy->trace_count ? &policy->trace[0].at : NULL },
-	};
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (rows[i].asked && rows[i].at && origin_set(rows[i].at))
-			note(out, name, rows[i].key, rows[i].at);
+	struct plan_gap gaps[PLAN_GAPS_MAX];
+	size_t count = plan_gaps(policy, gaps);
+	for (size_t i = 0; i < count; i++)
+		note(out, name, gaps[i].key, gaps[i].at);
 }
 
 /* Its mistakes are what this command is asked for, so they are its output: 1 with one, else 0. */
@@ -52,7 +35,7 @@ static int check_one(const char *name, const struct policy_env *env, bool verbos
 		if (r == 0 && verbose) {
 			buf_add_visible(out, name, strlen(name), false);
 			buf_adds(out, ": valid\n");
-			note_unsupported(name, &policy, out);
+			note_gaps(name, &policy, out);
 		}
 		policy_free(&policy);
 	}

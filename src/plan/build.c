@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "plan/build.h"
+#include "plan/gaps.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -46,32 +47,18 @@ int build_refuse(
 	return at && origin_set(at) ? err_at(builder->err, at->file, at->line, at->column) : -1;
 }
 
-static int unsupported(struct builder *builder, const char *key, const struct origin *at)
-{
-	build_refuse(builder, ERR_unsupported, at,
-		"'%s' cannot be enforced by this version of agentbox", key);
-	return err_hint_set(builder->err, "remove '%s'; nothing is ever accepted and ignored", key);
-}
-
 /* Keys whose mechanism is not there yet: refused by name and line, never accepted and ignored. */
-static int refuse_unsupported(struct builder *builder)
+static int refuse_gaps(struct builder *builder)
 {
-	const struct policy *policy = builder->policy;
-	if (policy->network == NETWORK_ALLOW)
-		return unsupported(builder, "network.allow", &policy->allow[0].at);
-	if (policy->tool_count)
-		return unsupported(builder, "tools", &policy->tools[0].at);
-	if (policy->secret_count)
-		return unsupported(builder, "secrets", &policy->secrets[0].at);
-	if (policy->audit_log)
-		return unsupported(builder, "audit.log", &policy->audit_at);
-	if (policy->trace_count)
-		return unsupported(builder, "audit.trace", &policy->trace[0].at);
-	if (policy->fs.workspace == WORKSPACE_OVERLAY) {
-		unsupported(builder, "filesystem.workspace: overlay", &policy->fs.workspace_at);
-		return err_hint_set(builder->err, "filesystem: {workspace: read}");
-	}
-	return 0;
+	struct plan_gap gaps[PLAN_GAPS_MAX];
+	if (plan_gaps(builder->policy, gaps) == 0)
+		return 0;
+	const struct plan_gap *gap = &gaps[0];
+	build_refuse(builder, ERR_unsupported, gap->at, "'%s' %s", gap->key, gap->why);
+	if (gap->hint)
+		return err_hint_set(builder->err, "%s", gap->hint);
+	return err_hint_set(
+		builder->err, "remove '%s'; nothing is ever accepted and ignored", gap->key);
 }
 
 /*
@@ -162,10 +149,10 @@ static int build_all(struct builder *builder, const struct filter *filter)
 			plan->new_keyring |=
 				strcmp(builder->policy->sys_allow[i].value, keyring[k]) == 0;
 	build_ids(builder);
-	if (refuse_unsupported(builder) < 0 || refuse_root(builder) < 0 ||
-		build_limits(builder) < 0 || build_namespaces(builder) < 0 ||
-		build_mounts(builder) < 0 || build_landlock(builder) < 0 ||
-		build_command(builder) < 0 || build_filter(builder, filter) < 0)
+	if (refuse_gaps(builder) < 0 || refuse_root(builder) < 0 || build_limits(builder) < 0 ||
+		build_namespaces(builder) < 0 || build_mounts(builder) < 0 ||
+		build_landlock(builder) < 0 || build_command(builder) < 0 ||
+		build_filter(builder, filter) < 0)
 		return -1;
 	plan->ops = builder->ops;
 	plan->rules = builder->rules;

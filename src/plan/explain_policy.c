@@ -3,6 +3,7 @@
  * no plan; explain.c puts these parts together with what the plan adds.
  */
 #define _GNU_SOURCE
+#include "plan/gaps.h"
 #include "plan/explain.h"
 #include "plan/explain_words.h"
 #include "policy/policy.h"
@@ -232,32 +233,11 @@ void words_policy_tools(struct words *words, const struct policy *policy)
 	}
 }
 
-static size_t unsupported(struct words *words, bool asked, const char *key, const struct origin *at)
-{
-	if (asked)
-		words_line(words, "  %s%s", key, words_at(words, at));
-	return asked;
-}
-
 size_t words_policy_unsupported(struct words *words, const struct policy *policy)
 {
-	static const struct origin nowhere;
-	const struct policy_limits *l = &policy->limits;
-	bool cgroup = !policy_best_effort(policy, "cgroup");
-	size_t n = 0;
-	n += unsupported(words, policy->fs.workspace == WORKSPACE_OVERLAY,
-		"filesystem.workspace: overlay", &policy->fs.workspace_at);
-	n += unsupported(
-		words, policy->network == NETWORK_ALLOW, "network.allow", &policy->network_at);
-	n += unsupported(words, cgroup && l->cpu_us.value, "limits.cpu", &l->cpu_us.at);
-	n += unsupported(words, cgroup && l->cpus_milli.value, "limits.cpus", &l->cpus_milli.at);
-	n += unsupported(words, cgroup && l->memory.value, "limits.memory", &l->memory.at);
-	n += unsupported(words, policy->secret_count, "secrets",
-		policy->secret_count ? &policy->secrets[0].at : &nowhere);
-	n += unsupported(words, policy->tool_count, "tools",
-		policy->tool_count ? &policy->tools[0].at : &nowhere);
-	n += unsupported(words, policy->audit_log, "audit.log", &policy->audit_at);
-	n += unsupported(words, policy->trace_count, "audit.trace",
-		policy->trace_count ? &policy->trace[0].at : &nowhere);
-	return n;
+	struct plan_gap gaps[PLAN_GAPS_MAX];
+	size_t count = plan_gaps(policy, gaps);
+	for (size_t i = 0; i < count; i++)
+		words_line(words, "  %s%s", gaps[i].key, words_at(words, gaps[i].at));
+	return count;
 }

@@ -15,29 +15,21 @@ static void rlimit(
 	limit->why = why;
 }
 
-/* Limits that only a control group holds: refused, or named as missing where the policy allows
- * that. */
-static int need_cgroup(struct builder *builder, const char *key, const struct policy_number *number)
+/* Limits that only a control group holds get here only where best_effort lets them be missing. */
+static void need_cgroup(
+	struct builder *builder, const char *key, const struct policy_number *number)
 {
-	if (!origin_set(&number->at))
-		return 0;
-	if (policy_best_effort(builder->policy, "cgroup")) {
+	if (origin_set(&number->at))
 		build_not_enforced(builder, key);
-		return 0;
-	}
-	build_refuse(builder, ERR_unsupported, &number->at,
-		"'%s' needs a control group, which this version of agentbox does not make", key);
-	return err_hint_set(builder->err, "best_effort: [cgroup]");
 }
 
 int build_limits(struct builder *builder)
 {
 	const struct policy_limits *limits = &builder->policy->limits;
 	struct plan *plan = builder->plan;
-	if (need_cgroup(builder, "limits.memory", &limits->memory) < 0 ||
-		need_cgroup(builder, "limits.cpus", &limits->cpus_milli) < 0 ||
-		need_cgroup(builder, "limits.cpu", &limits->cpu_us) < 0)
-		return -1;
+	need_cgroup(builder, "limits.memory", &limits->memory);
+	need_cgroup(builder, "limits.cpus", &limits->cpus_milli);
+	need_cgroup(builder, "limits.cpu", &limits->cpu_us);
 	plan->wall_us = limits->wall_us.value;
 	plan->grace_us = 1000000;
 	plan->output_max = limits->output.value;

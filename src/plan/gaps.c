@@ -1,0 +1,46 @@
+/* gaps: what a policy may say and this version cannot hold. */
+#include "plan/gaps.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+
+size_t plan_gaps(const struct policy *policy, struct plan_gap gaps[PLAN_GAPS_MAX])
+{
+	static const char not_yet[] = "cannot be enforced by this version of agentbox";
+	static const char no_cgroup[] =
+		"needs a control group, which this version of agentbox does not make";
+	static const char best_effort[] = "best_effort: [cgroup]";
+	const struct policy_limits *limits = &policy->limits;
+	bool cgroup = !policy_best_effort(policy, "cgroup");
+	const struct {
+		bool asked;
+		struct plan_gap gap;
+	} rows[PLAN_GAPS_MAX] = {
+		{ policy->network == NETWORK_ALLOW,
+			{ "network.allow", policy->allow ? &policy->allow[0].at : NULL, not_yet,
+				NULL } },
+		{ policy->fs.workspace == WORKSPACE_OVERLAY,
+			{ "filesystem.workspace: overlay", &policy->fs.workspace_at, not_yet,
+				"filesystem: {workspace: read}" } },
+		{ cgroup && origin_set(&limits->memory.at),
+			{ "limits.memory", &limits->memory.at, no_cgroup, best_effort } },
+		{ cgroup && origin_set(&limits->cpus_milli.at),
+			{ "limits.cpus", &limits->cpus_milli.at, no_cgroup, best_effort } },
+		{ cgroup && origin_set(&limits->cpu_us.at),
+			{ "limits.cpu", &limits->cpu_us.at, no_cgroup, best_effort } },
+		{ policy->tool_count > 0,
+			{ "tools", policy->tools ? &policy->tools[0].at : NULL, not_yet, NULL } },
+		{ policy->secret_count > 0,
+			{ "secrets", policy->secrets ? &policy->secrets[0].at : NULL, not_yet,
+				NULL } },
+		{ policy->audit_log != NULL, { "audit.log", &policy->audit_at, not_yet, NULL } },
+		{ policy->trace_count > 0,
+			{ "audit.trace", policy->trace ? &policy->trace[0].at : NULL, not_yet,
+				NULL } },
+	};
+	size_t count = 0;
+	for (size_t i = 0; i < PLAN_GAPS_MAX; i++)
+		if (rows[i].asked)
+			gaps[count++] = rows[i].gap;
+	return count;
+}
