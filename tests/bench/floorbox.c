@@ -120,7 +120,7 @@ static void make_devices(int root)
 
 static void make_root(const char *workspace)
 {
-	static const char *const directories[] = { "usr", "etc", "proc", "tmp", "work", "dev" };
+	static const char *const directories[] = { "usr", "etc", "proc", "tmp", "ws", "dev" };
 	static const char *const links[] = { "bin", "lib", "lib64", "sbin" };
 	const unsigned plain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 	struct mount_attr sealed = { .attr_set = MOUNT_ATTR_RDONLY };
@@ -135,7 +135,7 @@ static void make_root(const char *workspace)
 	}
 	show("/usr", plain | MOUNT_ATTR_RDONLY, 1, root, "usr");
 	show("/etc", plain | MOUNT_ATTR_RDONLY, 1, root, "etc");
-	show(workspace, plain, 0, root, "work");
+	show(workspace, plain, 0, root, "ws");
 	attach(new_mount("tmpfs", "1777", plain), root, "tmp");
 	attach(new_mount("proc", NULL, plain | MOUNT_ATTR_NOEXEC), root, "proc");
 	make_devices(root);
@@ -144,12 +144,12 @@ static void make_root(const char *workspace)
 	OK(fchdir(root));
 	SYS(pivot_root, ".", ".");
 	SYS(umount2, ".", 2 /* MNT_DETACH */);
-	OK(chdir("/work"));
+	OK(chdir("/ws"));
 }
 
 static void restrict_files(void)
 {
-	static const char *const paths[] = { "/usr", "/etc", "/proc", "/dev", "/tmp", "/work" };
+	static const char *const paths[] = { "/usr", "/etc", "/proc", "/dev", "/tmp", "/ws" };
 	const uint64_t all = 0x1fff, read = 0x0d;
 	uint64_t attr = all;
 	int rules = (int)SYS(landlock_create_ruleset, &attr, sizeof attr, 0);

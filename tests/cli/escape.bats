@@ -365,8 +365,8 @@ for args in ((2, 3, 1), (10, 3, 58), (17, 3), (16, 3, 4), (16, 3, 9), (16, 3, 15
 }
 
 @test "B32: relative grants count from the policy, and --cwd widens nothing" {
-	mkdir -p "$top/p/work" "$top/elsewhere"
-	printf 'version: 1\nfilesystem: {workspace: none, write: [work]}\n' >"$top/p/policy.yaml"
+	mkdir -p "$top/p/out" "$top/elsewhere"
+	printf 'version: 1\nfilesystem: {workspace: none, write: [out]}\n' >"$top/p/policy.yaml"
 	cd "$top/elsewhere"
 	box -p "$top/p/policy.yaml" --cwd / -- touch /etc/agentbox-x
 	want '.status == "exited" and .exit_code != 0 or .error.code == "bad_cwd"'
@@ -374,9 +374,9 @@ for args in ((2, 3, 1), (10, 3, 58), (17, 3), (16, 3, 4), (16, 3, 9), (16, 3, 15
 	box -p "$top/p/policy.yaml" -- touch "$top/elsewhere/y"
 	want '.exit_code != 0'
 	[ ! -e y ]
-	box -p "$top/p/policy.yaml" -- touch "$top/p/work/z"
+	box -p "$top/p/policy.yaml" -- touch "$top/p/out/z"
 	want_exit 0
-	[ -e "$top/p/work/z" ]
+	[ -e "$top/p/out/z" ]
 }
 
 @test "B35: an empty list of hosts is no network, however it is written" {

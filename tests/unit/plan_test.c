@@ -31,11 +31,11 @@ static const struct host_path etc[] = {
 	{ .path = "/etc/ssl", .mode = S_IFDIR | 0755 },
 };
 static const struct host_path paths[] = {
-	{ .path = "/home/ann/work",
+	{ .path = "/home/ann/proj",
 		.mode = S_IFDIR | 0755,
 		.uid = 1000,
 		.gid = 1000,
-		.real = "/home/ann/work" },
+		.real = "/home/ann/proj" },
 	{ .path = "/srv/data", .mode = S_IFDIR | 0755, .real = "/srv/data" },
 	{ .path = "/srv/data/in", .mode = S_IFDIR | 0755, .real = "/srv/data/in" },
 	{ .path = "/usr/share/models", .mode = S_IFDIR | 0755, .real = "/usr/share/models" },
@@ -73,7 +73,7 @@ static const char *const environ_[] = { "LANG=C.UTF-8", "LC_TIME=de_DE", "SECRET
 static const struct request request = {
 	.argv = argv,
 	.argc = 2,
-	.workspace = "/home/ann/work",
+	.workspace = "/home/ann/proj",
 	.environ = environ_,
 };
 
@@ -141,11 +141,11 @@ static void golden_plans_are_as_committed(void)
 		&root, &request);
 
 	struct host_match hidden[] = {
-		{ .path = "/home/ann/work/.env", .tree = "/home/ann/work", .mode = S_IFREG }
+		{ .path = "/home/ann/proj/.env", .tree = "/home/ann/proj", .mode = S_IFREG }
 	};
 	struct host_match protected[] = {
-		{ .path = "/home/ann/work/.git/hooks", .tree = "/home/ann/work", .mode = S_IFDIR },
-		{ .path = "/home/ann/work/.bashrc", .tree = "/home/ann/work", .mode = S_IFLNK },
+		{ .path = "/home/ann/proj/.git/hooks", .tree = "/home/ann/proj", .mode = S_IFDIR },
+		{ .path = "/home/ann/proj/.bashrc", .tree = "/home/ann/proj", .mode = S_IFLNK },
 	};
 	struct policy_pattern pattern = { .pattern = "x", .at = { .file = "p.yaml", .line = 3 } };
 	hidden[0].pattern = protected[0].pattern = protected[1].pattern = &pattern;
