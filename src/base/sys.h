@@ -70,13 +70,11 @@ struct sys_landlock_path_beneath_attr {
 #define SYS_MOUNT_ATTR_IDMAP      0x100000u
 #define SYS_FSOPEN_CLOEXEC        1u
 #define SYS_FSMOUNT_CLOEXEC       1u
-#define SYS_FSCONFIG_SET_FLAG     0u
 #define SYS_FSCONFIG_SET_STRING   1u
 #define SYS_FSCONFIG_CREATE       6u
 #define SYS_RESOLVE_NO_MAGICLINKS 0x02u
 #define SYS_RESOLVE_NO_SYMLINKS   0x04u
 #define SYS_RESOLVE_BENEATH       0x08u
-#define SYS_RESOLVE_IN_ROOT       0x10u
 #define SYS_AT_RECURSIVE          0x8000
 #define SYS_CLOSE_RANGE_CLOEXEC   4u
 #define SYS_CLONE_NEWTIME         0x80u

@@ -73,7 +73,6 @@ struct host {
 	size_t etc_count;
 	const char *resolv_conf; /* content of /etc/resolv.conf, links followed; "" when there is
 				    none */
-	const char *time_zone;   /* text of the link /etc/localtime; NULL when it is none */
 
 	/* the paths that policy and request name */
 	const struct host_path *paths;

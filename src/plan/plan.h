@@ -80,8 +80,6 @@ struct plan_rlimit {
 	const char *why;
 };
 
-enum plan_filter_kind { FILTER_DEFAULT, FILTER_STRICT, FILTER_CUSTOM };
-
 /* A ready seccomp program. */
 struct filter {
 	const struct sock_filter *program;
