@@ -85,6 +85,31 @@ static inline long sys_ret(long value)
 	return value < 0 ? -errno : value;
 }
 
+/*
+ * A system call without the C library, and so without errno: for a task that shares its memory with
+ * another one. Returns the kernel's value, -errno for an error.
+ */
+static inline long sys_bare(long number, long a, long b, long c)
+{
+#if defined(__x86_64__)
+	long value;
+	__asm__ volatile("syscall"
+			 : "=a"(value)
+			 : "a"(number), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return value;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+	return x0;
+#else
+#error "the system call instruction of this machine is not known here"
+#endif
+}
+
 static inline int sys_open_tree(int dirfd, const char *path, unsigned flags)
 {
 	return (int)sys_ret(syscall(SYS_open_tree, dirfd, path, flags));

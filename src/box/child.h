@@ -8,21 +8,33 @@
 #ifndef AGENTBOX_BOX_CHILD_H
 #define AGENTBOX_BOX_CHILD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/err.h"
 #include "box/stages.h"
 #include "plan/plan.h"
 
+/* The task beside init that makes the network namespace: stage_network.c. */
+struct network {
+	pid_t pid;
+	int socket;       /* in the namespace; -1: none */
+	int result;       /* not negative, or -errno; valid once the task has ended */
+	const char *what; /* failed */
+	_Alignas(16) char stack[4096];
+};
+
 struct child {
 	const struct plan *plan;
-	const int
-		*trees; /* PLAN_GRANTS_MAX: as root, by plan_op.tree, the granted trees; else -1 */
 	int setup_fd, status_fd;
 	int stdin_fd, stdout_fd, stderr_fd; /* the command's ends; -1 with a terminal */
 	int root_fd;                        /* mount of the new root */
 	int tty_fd;                         /* slave of the box's terminal; -1: none */
 	pid_t payload;
+	bool have_trees;
+	int trees[PLAN_GRANTS_MAX]; /* as root, by plan_op.tree: the granted trees */
+	struct network network;
 };
 
 /* Fill *err with the raw failure (the supervisor makes words of it); returns -1. detail may be
@@ -49,10 +61,13 @@ _Noreturn void payload_main(const struct child *child);
  * sources.c: the supervisor's part when it acts as root.
  *
  * Open every granted path as a detached tree that shows the files of the path's owner as the box's
- * own. ret_trees: PLAN_GRANTS_MAX descriptors, -1 where there is none; on failure none is open.
+ * own, and send them all to init, which makes the rest of the box meanwhile.
  * Errors: grant_is_symlink, grant_not_found, idmap_unsupported, sources_changed, no_resources.
  */
-int sources_open(const struct plan *plan, int *ret_trees, struct err *err);
+int sources_give(const struct plan *plan, int setup_fd, struct err *err);
+
+/* How many trees init is sent; 0 without root. */
+size_t sources_count(const struct plan *plan);
 
 /*
  * Take on the box's outer ids as effective ones, without supplementary groups, so that a user

@@ -119,7 +119,8 @@ int stage_descriptors(const struct child *child, struct err *err)
 
 /*
  * needs: nothing that the filter refuses is left to be done, but sendmsg, close and execve
- * leaves: the filter is on; its listener is the supervisor's
+ * leaves: the filter is on; its listener is the supervisor's, which knows by that that the exec is
+ *	next
  */
 int stage_seccomp(const struct child *child, struct err *err)
 {
@@ -132,7 +133,7 @@ int stage_seccomp(const struct child *child, struct err *err)
 		plan->filter_flags | SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 	if (listener < 0)
 		return child_fail(err, ERR_seccomp_unavailable, listener, "seccomp");
-	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_LISTENER };
+	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_EXECING };
 	int r = sync_send(child->setup_fd, &msg, listener);
 	close(listener);
 	/* unix(7): descriptors under way are counted for all of a user's processes together. */
@@ -179,10 +180,6 @@ static int try_candidates(const struct plan *plan, const char **ret_denied)
 int stage_exec(const struct child *child, struct err *err)
 {
 	const struct plan *plan = child->plan;
-	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_EXECING };
-	int r = sync_send(child->setup_fd, &msg, -1);
-	if (r < 0)
-		return child_fail(err, ERR_internal, r, "sendmsg");
 	const char *denied = NULL;
 	int e = try_candidates(plan, &denied);
 	enum err_code code = ERR_exec_failed;

@@ -1,12 +1,13 @@
 /*
- * sources: what the supervisor does for the box while it still has root's rights: it opens the
- * granted paths, which the box's own id could not reach, and shows them id-mapped. Without root
- * nothing here runs.
+ * sources: what the supervisor does for the box with root's rights: it opens the granted paths,
+ * which the box's own id could not reach, and shows them id-mapped. It does so while init makes the
+ * rest, which takes longer. Without root nothing here runs.
  */
 #define _GNU_SOURCE
 #include "box/child.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "box/sync.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -28,7 +29,7 @@ int sources_become(const struct plan *plan, struct sources_self *ret_self)
 	if (self->group_count < 0)
 		return -errno;
 	/* Raw calls: the ids of this thread alone, which is the only one. */
-	if (syscall(SYS_setgroups, 0, NULL) < 0 ||
+	if ((self->group_count > 0 && syscall(SYS_setgroups, 0, NULL) < 0) ||
 		syscall(SYS_setresgid, -1, plan->outer_gid, -1) < 0 ||
 		syscall(SYS_setresuid, -1, plan->outer_uid, -1) < 0) {
 		int r = -errno;
@@ -43,7 +44,8 @@ int sources_return(const struct sources_self *self)
 {
 	if (syscall(SYS_setresuid, -1, self->uid, -1) < 0 ||
 		syscall(SYS_setresgid, -1, self->gid, -1) < 0 ||
-		syscall(SYS_setgroups, self->group_count, self->groups) < 0)
+		(self->group_count > 0 &&
+			syscall(SYS_setgroups, self->group_count, self->groups) < 0))
 		return -errno;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;
@@ -211,19 +213,25 @@ static enum err_code code_of(int r)
 	return ERR_mount_failed;
 }
 
-int sources_open(const struct plan *plan, int *ret_trees, struct err *err)
+size_t sources_count(const struct plan *plan)
+{
+	size_t count = 0;
+	for (size_t i = 0; plan->as_root && i < plan->op_count; i++)
+		if (plan->ops[i].kind == OP_BIND && (plan->ops[i].flags & OPF_GRANT))
+			count++;
+	return count;
+}
+
+/* Fills ret_trees up to the first failure; *ret_op is the operation's number then, from 1. */
+static int open_trees(const struct plan *plan, int *ret_trees, size_t *ret_op)
 {
 	struct owner owner = { .fd = -1 };
-	size_t i;
 	int r = 0;
-	for (i = 0; i < PLAN_GRANTS_MAX; i++)
-		ret_trees[i] = -1;
-	if (!plan->as_root)
-		return 0;
-	for (i = 0; i < plan->op_count && r >= 0; i++) {
+	for (size_t i = 0; i < plan->op_count && r >= 0; i++) {
 		const struct plan_op *op = &plan->ops[i];
 		if (op->kind != OP_BIND || !(op->flags & OPF_GRANT))
 			continue;
+		*ret_op = i + 1;
 		if (owner.fd < 0 || owner.uid != op->owner || owner.gid != op->group) {
 			fd_close(&owner.fd);
 			r = owner.fd = idmap_namespace(plan, op->owner, op->group);
@@ -234,12 +242,30 @@ int sources_open(const struct plan *plan, int *ret_trees, struct err *err)
 			r = ret_trees[op->tree] = open_tree_as(op, owner.fd);
 	}
 	fd_close(&owner.fd);
-	if (r >= 0)
+	return r < 0 ? r : 0;
+}
+
+int sources_give(const struct plan *plan, int setup_fd, struct err *err)
+{
+	size_t count = sources_count(plan), op = 0;
+	if (count == 0)
 		return 0;
-	for (size_t k = 0; k < PLAN_GRANTS_MAX; k++)
-		fd_close(&ret_trees[k]);
-	child_fail(err, code_of(r), r, NULL);
+	int trees[PLAN_GRANTS_MAX];
+	for (size_t i = 0; i < count; i++)
+		trees[i] = -1;
+	int r = open_trees(plan, trees, &op);
+	bool opened = r == 0;
+	if (opened)
+		r = sync_send_trees(setup_fd, trees, count);
+	/* Init has ended: it has said why, or its end is the news. */
+	if (r == -EPIPE || r == -ECONNRESET)
+		r = 0;
+	for (size_t i = 0; i < count; i++)
+		fd_close(&trees[i]);
+	if (r == 0)
+		return 0;
+	child_fail(err, opened ? ERR_no_resources : code_of(r), r, "sendmsg");
 	err->stage = STAGE_sources;
-	err->line = (int32_t)i; /* the operation's number, from 1; see box_explain_failure */
+	err->line = opened ? 0 : (int32_t)op; /* see box_explain_failure */
 	return -1;
 }

@@ -10,6 +10,7 @@
 #include "box/sync.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -101,8 +102,10 @@ static _Noreturn void child_start(struct box *box, struct child *child)
 static int clone_init(const struct plan *plan, struct box *box, struct child *child)
 {
 	int pidfd = -1;
+	/* The network namespace is made beside the others: stage_network. */
+	uint64_t beside = plan->loopback_up ? CLONE_NEWNET : 0;
 	struct sys_clone_args args = {
-		.flags = plan->namespaces | SYS_CLONE_PIDFD,
+		.flags = (plan->namespaces & ~beside) | SYS_CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 		.exit_signal = SIGCHLD,
 	};
@@ -118,6 +121,15 @@ static int clone_init(const struct plan *plan, struct box *box, struct child *ch
 	box->pid = (pid_t)pid;
 	box->pidfd = pidfd;
 	return 0;
+}
+
+/* A box that nobody will have. */
+static void end(struct box *box)
+{
+	box_kill(box);
+	while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	box_close(box);
 }
 
 /* As root the box's user namespace must belong to the id that owns nothing: it is made as that id.
@@ -139,9 +151,7 @@ static int clone_as(const struct plan *plan, struct box *box, struct child *chil
 	r = clone_init(plan, box, child);
 	int back = sources_return(&self);
 	if (r == 0 && back < 0) {
-		box_kill(box);
-		while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		end(box);
 		r = back;
 	}
 	return r;
@@ -173,12 +183,6 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 		.stderr_fd = -1,
 		.root_fd = -1,
 		.tty_fd = -1 };
-	int trees[PLAN_GRANTS_MAX];
-	child.trees = trees;
-	if (sources_open(plan, trees, err) < 0) {
-		box_explain_failure(plan, err);
-		return -1;
-	}
 	int r = open_sockets(&box, &child);
 	if (r == 0)
 		r = open_pipes(plan, &box, &child);
@@ -188,13 +192,16 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 		code = clone_code(r);
 	}
 	close_child_ends(&child);
-	for (size_t i = 0; i < PLAN_GRANTS_MAX; i++)
-		fd_close(&trees[i]);
 	if (r < 0) {
 		box_close(&box);
 		child_fail(err, code, r,
 			code == ERR_userns_denied ? "clone3" : "pipe, socket or process");
 		err->stage = STAGE_spawn;
+		box_explain_failure(plan, err);
+		return -1;
+	}
+	if (sources_give(plan, box.setup_fd, err) < 0) {
+		end(&box);
 		box_explain_failure(plan, err);
 		return -1;
 	}

@@ -1,17 +1,14 @@
-/* Stages ids, guard, names, loopback: who init is, and that it cannot outlive the supervisor. */
+/* Stages inherit, ids, guard, names: who init is, and that it cannot outlive the supervisor. */
 #define _GNU_SOURCE
 #include "box/child.h"
 #include "base/sys.h"
 
 #include <fcntl.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 
 static int put(int dir, const char *name, const char *text)
 {
@@ -57,28 +54,14 @@ int stage_ids(struct child *child, struct err *err)
 	return 0;
 }
 
-/* Close all but the descriptors that the stages use, so that init holds nothing of the caller's. */
-static int keep_only(int *fds, size_t count)
+/* Close all but two from 3 on. */
+static int keep_only(unsigned one, unsigned other)
 {
-	for (size_t i = 1; i < count; i++) /* insertion sort: a handful */
-		for (size_t k = i; k > 0 && fds[k - 1] > fds[k]; k--) {
-			int swap = fds[k];
-			fds[k] = fds[k - 1];
-			fds[k - 1] = swap;
-		}
-	unsigned next = 3;
-	for (size_t i = 0; i < count; i++) {
-		if (fds[i] < 3)
-			continue;
-		unsigned fd = (unsigned)fds[i];
-		if (fd > next) {
-			int r = sys_close_range(next, fd - 1, 0);
-			if (r < 0)
-				return r;
-		}
-		next = fd + 1;
-	}
-	return sys_close_range(next, ~0u, 0);
+	unsigned low = one < other ? one : other, high = one < other ? other : one;
+	int r = low > 3 ? sys_close_range(3, low - 1, 0) : 0;
+	if (r == 0 && high > low + 1 && high > 3)
+		r = sys_close_range(low < 3 ? 3 : low + 1, high - 1, 0);
+	return r < 0 ? r : sys_close_range(high < 3 ? 3 : high + 1, ~0u, 0);
 }
 
 /* 0, 1, 2 become the command's; with a terminal they stay closed ends until there is one. */
@@ -91,17 +74,27 @@ static int take_stdio(struct child *child)
 	return 0;
 }
 
+/* needs: nothing; leaves: no descriptor of the caller's; 0, 1, 2 are the command's */
+int stage_inherit(struct child *child, struct err *err)
+{
+	int r = take_stdio(child);
+	if (r == 0)
+		r = keep_only((unsigned)child->setup_fd, (unsigned)child->status_fd);
+	return r < 0 ? child_fail(err, ERR_no_resources, r, "close_range") : 0;
+}
+
 /*
  * needs: ids (a change of ids clears the parent-death signal)
- * leaves: init dies with the supervisor, cannot be traced or read, has no terminal, default
- *signals, and no descriptor of the caller's
+ * leaves: init dies with the supervisor, cannot be traced or read, has no keyring of the caller's
+ *	and default signals. It stays in the caller's session, which costs less than one of its own:
+ *	what a terminal sends is ignored by the init of a pid namespace (pid_namespaces(7)), and the
+ *	payload has a session of its own.
  */
 int stage_guard(struct child *child, struct err *err)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return child_fail(err, ERR_internal, errno, "prctl");
 	(void)prctl(PR_SET_NAME, "agentbox-init", 0, 0, 0);
-	setsid();
 
 	const struct plan *plan = child->plan;
 	/* Anyone may read /proc/1/cmdline, whatever else of init is out of reach. */
@@ -110,20 +103,6 @@ int stage_guard(struct child *child, struct err *err)
 	/* keyctl(2): else the caller's session keyring would be the command's. */
 	if (plan->new_keyring && syscall(SYS_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, NULL) < 0)
 		return child_fail(err, ERR_internal, errno, "keyctl");
-	int keep[2 + PLAN_GRANTS_MAX];
-	size_t count = 0;
-	keep[count++] = child->setup_fd;
-	keep[count++] = child->status_fd;
-	int r = take_stdio(child);
-	if (plan->as_root) {
-		for (size_t i = 0; i < PLAN_GRANTS_MAX; i++)
-			if (child->trees[i] >= 0)
-				keep[count++] = child->trees[i];
-	}
-	if (r == 0)
-		r = keep_only(keep, count);
-	if (r < 0)
-		return child_fail(err, ERR_no_resources, r, "close_range");
 
 	/* The supervisor may have died before the prctl: its end of the socket tells. */
 	struct pollfd peer = { .fd = child->status_fd, .events = POLLIN };
@@ -161,18 +140,4 @@ int stage_names(struct child *child, struct err *err)
 	if ((child->plan->namespaces & CLONE_NEWUTS) && sethostname(name, strlen(name)) < 0)
 		return child_fail(err, ERR_userns_denied, errno, "sethostname");
 	return 0;
-}
-
-/* needs: a network namespace of the box's own, or nothing to do; leaves: lo is up */
-int stage_loopback(struct child *child, struct err *err)
-{
-	if (!child->plan->loopback_up)
-		return 0;
-	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (sock < 0)
-		return child_fail(err, ERR_no_resources, errno, "socket");
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-	int r = ioctl(sock, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
-	close(sock);
-	return r < 0 ? child_fail(err, ERR_userns_denied, r, "loopback interface") : 0;
 }

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "box/child.h"
 #include "base/sys.h"
+#include "box/sync.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -95,11 +96,23 @@ static int dress_and_attach(const struct child *child, const struct plan_op *op,
 	return attach(child, op, tree);
 }
 
-static int bind_host(const struct child *child, const struct plan_op *op)
+/* A tree that the supervisor has opened; all of them are waited for at the first. */
+static int given_tree(struct child *child, const struct plan_op *op)
+{
+	if (!child->have_trees) {
+		int r = sync_recv_trees(child->setup_fd, child->trees, sources_count(child->plan));
+		if (r < 0)
+			return r;
+		child->have_trees = true;
+	}
+	return child->trees[op->tree];
+}
+
+static int bind_host(struct child *child, const struct plan_op *op)
 {
 	int tree;
 	if (child->plan->as_root && (op->flags & OPF_GRANT)) {
-		tree = child->trees[op->tree];
+		tree = given_tree(child, op);
 	} else if (op->flags & OPF_GRANT) {
 		/* Opened once, no component a link; the tree is cloned from that very descriptor.
 		 */
@@ -196,7 +209,7 @@ static int new_fs(const struct child *child, const struct plan_op *op)
 	return m < 0 ? m : attach(child, op, m);
 }
 
-static int run_op(const struct child *child, const struct plan_op *op)
+static int run_op(struct child *child, const struct plan_op *op)
 {
 	switch (op->kind) {
 	case OP_DIR:

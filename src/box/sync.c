@@ -16,7 +16,6 @@ static size_t size_of(uint32_t kind)
 	enum { HEAD = offsetof(struct sync_msg, err) };
 	switch (kind) {
 	case SYNC_FDS:
-	case SYNC_LISTENER:
 	case SYNC_EXECING:
 		return HEAD;
 	case SYNC_FAILED:
@@ -56,7 +55,7 @@ int sync_send(int sock, const struct sync_msg *msg, int fd)
 
 static bool kind_has_fd(uint32_t kind)
 {
-	return kind == SYNC_FDS || kind == SYNC_LISTENER;
+	return kind == SYNC_FDS || kind == SYNC_EXECING;
 }
 
 int sync_check(const void *data, uint64_t len, int fd_count)
@@ -125,4 +124,55 @@ int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd)
 	*ret_msg = in.msg;
 	*ret_fd = count ? fds[0] : -1;
 	return 1;
+}
+
+union trees_control {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int) * SYNC_TREES_MAX)];
+};
+
+int sync_send_trees(int sock, const int *trees, size_t count)
+{
+	uint32_t head[2] = { SYNC_MAGIC, SYNC_TREES };
+	union trees_control control = { 0 };
+	struct iovec iov = { .iov_base = head, .iov_len = sizeof head };
+	struct msghdr header = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_SPACE(sizeof(int) * count) };
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(sizeof(int) * count);
+	memcpy(CMSG_DATA(&control.header), trees, sizeof(int) * count);
+	ssize_t n;
+	do
+		n = sendmsg(sock, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n == sizeof head ? 0 : -EPROTO;
+}
+
+int sync_recv_trees(int sock, int *ret_trees, size_t count)
+{
+	uint32_t head[3] = { 0 };
+	union trees_control control;
+	struct iovec iov = { .iov_base = head, .iov_len = sizeof head };
+	struct msghdr header = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof control.space };
+	ssize_t n;
+	do
+		n = recvmsg(sock, &header, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n < 0 ? -errno : -EPIPE;
+	/* Whatever is wrong ends init, and with it what came. */
+	const struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+	if (n != 2 * sizeof *head || head[0] != SYNC_MAGIC || head[1] != SYNC_TREES ||
+		(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || !c ||
+		c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+		c->cmsg_len != CMSG_LEN(sizeof(int) * count))
+		return -EPROTO;
+	memcpy(ret_trees, CMSG_DATA(c), sizeof(int) * count);
+	return 0;
 }

@@ -4,10 +4,10 @@
  *	supervisor                          init                        payload
  *	   | clone3(PIDFD, namespaces)        |
  *	   |--------------------------------->| init stages, in order
+ *	   |-- setup: TREES (as root: the granted trees) ->|
  *	   |<- setup: FDS (tty master) -------|
  *	   |                                  | vfork ------------------->| payload stages
- *	   |<- setup: LISTENER (seccomp fd) --------------------------------|
- *	   |<- setup: EXECING ----------------------------------------------|
+ *	   |<- setup: EXECING (seccomp listener) ---------------------------|
  *	   |<= setup: end of file: execve worked ===========================|
  *	   |-- status: SIGNAL (pass a signal to all of the box) ->|
  *	   |<- status: ENDED (wait status, usage) ---|   the command has ended
@@ -24,18 +24,19 @@
 #ifndef AGENTBOX_BOX_SYNC_H
 #define AGENTBOX_BOX_SYNC_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
 enum sync_kind {
-	SYNC_FDS = 1,  /* setup: one descriptor, the master of the box's terminal */
-	SYNC_LISTENER, /* setup: one descriptor, the seccomp listener */
-	SYNC_EXECING,  /* setup */
-	SYNC_FAILED,   /* setup: err */
-	SYNC_ENDED,    /* status: ended */
-	SYNC_GONE,     /* status: gone */
-	SYNC_SIGNAL,   /* status, downwards: signal */
+	SYNC_FDS = 1, /* setup: one descriptor, the master of the box's terminal */
+	SYNC_EXECING, /* setup: one descriptor, the seccomp listener */
+	SYNC_FAILED,  /* setup: err */
+	SYNC_ENDED,   /* status: ended */
+	SYNC_GONE,    /* status: gone */
+	SYNC_SIGNAL,  /* status, downwards: signal */
+	SYNC_TREES,   /* setup, downwards, once: as many descriptors as there are grants */
 };
 
 #define SYNC_MAGIC 0x61626f78u
@@ -72,6 +73,18 @@ int sync_send(int sock, const struct sync_msg *msg, int fd);
  * *ret_fd is -1 or a new close-on-exec descriptor.
  */
 int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd);
+
+/*
+ * The one message that carries many descriptors, and the only one that init waits for. Sending
+ * never blocks; `count` is at most SYNC_TREES_MAX. Receiving blocks; anything but exactly `count`
+ * descriptors is -EPROTO, the supervisor's end -EPIPE. 0 or -errno; the received ones close at
+ * exec.
+ */
+#define SYNC_TREES_MAX                                                                             \
+	250 /* a little less than what the kernel lets one message carry (unix(7))                 \
+	     */
+int sync_send_trees(int sock, const int *trees, size_t count);
+int sync_recv_trees(int sock, int *ret_trees, size_t count);
 
 /* Is a message of `len` bytes with this many descriptors acceptable? 0 or -EPROTO. Pure; fuzzed. */
 int sync_check(const void *data, uint64_t len, int fd_count);

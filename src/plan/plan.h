@@ -50,7 +50,7 @@ enum plan_op_flags {
 
 /* Maxima that plan_build holds, so that the box needs no memory of its own. */
 #define PLAN_OPS_MAX    8192
-#define PLAN_GRANTS_MAX 256 /* operations with OPF_GRANT */
+#define PLAN_GRANTS_MAX 250 /* operations with OPF_GRANT */
 
 struct plan_op {
 	enum plan_op_kind kind;

@@ -13,6 +13,7 @@
 #include "policy/build.h"
 #include "policy/check.h"
 #include "policy/merge.h"
+#include "policy/ready.h"
 #include "policy/source.h"
 
 static int visit(struct loader *l, struct source_file *file);
@@ -80,8 +81,11 @@ static int extend(struct loader *l, const struct node *at)
 /* Parse and check a file whose text is there, then what it extends; last, take its own place. */
 static int visit(struct loader *l, struct source_file *file)
 {
-	if (tree_parse(l->arena, &file->source, file->text, file->len, &file->root, l->err) < 0 ||
-		check_document(file->root, l->err) < 0)
+	file->root = ready_tree(l->arena, &file->source, file->text, file->len);
+	if (!file->root &&
+		tree_parse(l->arena, &file->source, file->text, file->len, &file->root, l->err) < 0)
+		return -1;
+	if (check_document(file->root, l->err) < 0)
 		return -1;
 	const struct node *extends = node_get(file->root, "extends");
 	l->chain[l->depth++] = file;

@@ -62,6 +62,7 @@ static void ended(struct run *run)
 
 static void gone(struct run *run)
 {
+	run->alone = true;
 	run->result->leftover_killed = run->msg.gone.leftover_killed;
 	run->result->usage.disk_bytes = run->msg.gone.disk_bytes;
 }

@@ -57,8 +57,6 @@ static bool read_message(struct run *run, int *sock, enum machine_event *ret_eve
 		*ret_event = EVENT_PROTOCOL;
 		if (setup && run->msg.kind == SYNC_FDS && run->plan->tty && run->tty.master < 0)
 			*ret_event = EVENT_FDS;
-		else if (setup && run->msg.kind == SYNC_LISTENER && run->listener < 0)
-			*ret_event = EVENT_LISTENER;
 		else if (setup && run->msg.kind == SYNC_EXECING &&
 			 run->plan->tty == (run->tty.master >= 0))
 			*ret_event = EVENT_EXECING;
@@ -95,14 +93,24 @@ static void read_socket(struct run *run, int *sock, bool all)
 	} while (all);
 }
 
-static void want(struct run *run, enum slot slot, int fd, short events)
+static void want(struct run *run, int slot, int fd, short events)
 {
 	run->fds[slot] = (struct pollfd){ .fd = fd, .events = events };
 }
 
 static void prepare(struct run *run)
 {
+	for (int slot = 0; slot < SLOT_COUNT; slot++)
+		want(run, slot, -1, 0);
 	want(run, SLOT_SIGNAL, run->io->signal_fd, POLLIN);
+	/*
+	 * Init is alone and only ends: each of its descriptors would wake us as it closes, and cost
+	 * more than it tells. What the box wrote is in the pipes and is read afterwards.
+	 */
+	if (run->state == STATE_ENDING && run->alone) {
+		want(run, SLOT_PIDFD, run->box->pidfd, POLLIN);
+		return;
+	}
 	want(run, SLOT_SETUP, run->box->setup_fd, POLLIN);
 	want(run, SLOT_STATUS, run->box->status_fd, POLLIN);
 	want(run, SLOT_PIDFD, run->reaped ? -1 : run->box->pidfd, POLLIN);

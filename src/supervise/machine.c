@@ -17,8 +17,7 @@
 static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	[STATE_SETUP] = {
 		[EVENT_FDS]          = GO(SETUP, ACT_TAKE_TERMINAL, NONE),
-		[EVENT_LISTENER]     = GO(SETUP, ACT_TAKE_LISTENER, NONE),
-		[EVENT_EXECING]      = STAY(EXECING),
+		[EVENT_EXECING]      = GO(EXECING, ACT_TAKE_LISTENER, NONE),
 		[EVENT_FAILED]       = GO(KILLING, ACT_FAIL | ACT_KILL, FAILED),
 		[EVENT_SETUP_EOF]    = KILL(DIED),
 		[EVENT_ENDED]        = KILL(PROTOCOL),
@@ -36,7 +35,6 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_EXECING] = {
 		[EVENT_FDS]          = KILL(PROTOCOL),
-		[EVENT_LISTENER]     = KILL(PROTOCOL),
 		[EVENT_EXECING]      = KILL(PROTOCOL),
 		[EVENT_FAILED]       = GO(KILLING, ACT_FAIL | ACT_KILL, FAILED),
 		[EVENT_SETUP_EOF]    = GO(RUNNING, ACT_STARTED, NONE),
@@ -57,7 +55,6 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_RUNNING] = {
 		[EVENT_FDS]          = KILL(PROTOCOL),
-		[EVENT_LISTENER]     = KILL(PROTOCOL),
 		[EVENT_EXECING]      = KILL(PROTOCOL),
 		[EVENT_FAILED]       = KILL(PROTOCOL),
 		[EVENT_SETUP_EOF]    = STAY(RUNNING),
@@ -76,7 +73,6 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_TERMINATING] = {
 		[EVENT_FDS]          = KILL(PROTOCOL),
-		[EVENT_LISTENER]     = KILL(PROTOCOL),
 		[EVENT_EXECING]      = KILL(PROTOCOL),
 		[EVENT_FAILED]       = KILL(PROTOCOL),
 		[EVENT_SETUP_EOF]    = STAY(TERMINATING),
@@ -96,7 +92,6 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_ENDING] = {
 		[EVENT_FDS]          = KILL(PROTOCOL),
-		[EVENT_LISTENER]     = KILL(PROTOCOL),
 		[EVENT_EXECING]      = KILL(PROTOCOL),
 		[EVENT_FAILED]       = KILL(PROTOCOL),
 		[EVENT_SETUP_EOF]    = STAY(ENDING),
@@ -117,7 +112,6 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_KILLING] = {
 		[EVENT_FDS]          = STAY(KILLING),
-		[EVENT_LISTENER]     = STAY(KILLING),
 		[EVENT_EXECING]      = STAY(KILLING),
 		[EVENT_FAILED]       = STAY(KILLING),
 		[EVENT_SETUP_EOF]    = STAY(KILLING),
@@ -136,7 +130,6 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_DRAINING] = {
 		[EVENT_FDS]          = STAY(DRAINING),
-		[EVENT_LISTENER]     = STAY(DRAINING),
 		[EVENT_EXECING]      = STAY(DRAINING),
 		[EVENT_FAILED]       = STAY(DRAINING),
 		[EVENT_SETUP_EOF]    = STAY(DRAINING),
@@ -156,7 +149,6 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_DONE] = {
 		[EVENT_FDS]          = STAY(DONE),
-		[EVENT_LISTENER]     = STAY(DONE),
 		[EVENT_EXECING]      = STAY(DONE),
 		[EVENT_FAILED]       = STAY(DONE),
 		[EVENT_SETUP_EOF]    = STAY(DONE),

@@ -24,8 +24,7 @@
 /* X(name, what happened) */
 #define MACHINE_EVENTS(X)                                                                          \
 	X(FDS, "the master of the box's terminal arrived")                                         \
-	X(LISTENER, "the seccomp listener arrived")                                                \
-	X(EXECING, "the payload says that execve is next")                                         \
+	X(EXECING, "the seccomp listener arrived: execve is next")                                 \
 	X(FAILED, "a stage failed and said why")                                                   \
 	X(SETUP_EOF, "nobody holds the setup socket any more")                                     \
 	X(ENDED, "init says how the command ended")                                                \

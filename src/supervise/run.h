@@ -109,6 +109,7 @@ struct run {
 	int caller_signal;  /* the first one */
 	bool have_ended;
 	struct sync_ended how;
+	bool alone; /* init has told that all other processes are gone */
 	bool reaped;
 
 	int listener; /* -1: none, or all filtered tasks are gone */

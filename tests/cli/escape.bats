@@ -356,11 +356,15 @@ for args in ((2, 3, 1), (10, 3, 58), (17, 3), (16, 3, 4), (16, 3, 9), (16, 3, 15
 		        libc.renameat2(-100, b"out", -100, b"link", 2)
 	END
 	swapper=$!
-	for i in $(seq 60); do
-		box -- sh -c "echo x >$work/out/pwned-$i" || return
-		[ -z "$(ls victim)" ] || fail "turn $i wrote through the link"
-		want '.status == "exited" or (.error.code | IN("grant_is_symlink", "sources_changed", "grant_not_found", "mount_failed"))'
-	done
+	# Straight to agentbox: of a thousand starts, those that lose the race and those that win it.
+	for i in $(seq 1000); do
+		"$AGENTBOX" run -p "$top/policy.yaml" -- sh -c "echo x >$work/out/pwned-$i" 2>/dev/null || true
+	done >"$top/results"
+	[ -z "$(ls victim)" ] || fail "written through the link"
+	cat "$top/results" >>"$AGENTBOX_RESULTS"
+	run -0 jq -s -e 'length == 1000 and all(.[]; .status == "exited" or
+		(.error.code | IN("grant_is_symlink", "sources_changed", "grant_not_found", "mount_failed")))' "$top/results"
+	run -0 jq -s -e 'any(.[]; .status == "exited") and any(.[]; .status == "error")' "$top/results"
 	kill "$swapper"
 }
 

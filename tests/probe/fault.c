@@ -5,11 +5,12 @@
  *	fault list COMMAND [ARG...]			one line per call: PROCESS NAME ARG
  *	fault ERRNO PROCESS NAME NTH COMMAND [ARG...]	that one fails with the number ERRNO
  *
- * PROCESS counts the processes in the order of their birth from 0; NTH counts the calls of that
- *NAME in that process from 0; ARG is the first argument in hexadecimal. The listing ends with the
- *second successful exec that is not the first process's: that is where the box's command begins.
- *The report goes to the file descriptor in $FAULT_FD (default 2); the exit status is that of the
- *command.
+ * PROCESS is the way down from the first process, which is 0: the second child of its first child
+ *is
+ *12. NTH counts the calls of that NAME in that process from 0; ARG is the first argument in
+ *hexadecimal. The listing ends with the second successful exec that is not the first process's:
+ *that is where the box's command begins. The report goes to the file descriptor in $FAULT_FD
+ *(default 2); the exit status is that of the command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,9 @@
 #define PROCESSES_MAX 64
 
 struct process {
-	pid_t pid;
+	pid_t pid;    /* as long as it lives */
+	int name;     /* PROCESS */
+	int children; /* born so far */
 	long named;   /* calls of the wanted name begun so far */
 	bool failing; /* this is the one to fail */
 	long number;
@@ -37,6 +40,8 @@ struct process {
 struct tracer {
 	struct process processes[PROCESSES_MAX];
 	int count;
+	pid_t early[PROCESSES_MAX]; /* stopped, and not yet told of by their parents */
+	int early_count;
 	int report;
 	bool list;
 	bool over; /* the command has been started: no more listing, no more faults */
@@ -44,32 +49,59 @@ struct tracer {
 	long nth;
 };
 
-static struct process *find(struct tracer *tracer, pid_t pid)
+static struct process *known(struct tracer *tracer, pid_t pid)
 {
 	for (int i = 0; i < tracer->count; i++)
 		if (tracer->processes[i].pid == pid)
 			return &tracer->processes[i];
+	return NULL;
+}
+
+static struct process *add(struct tracer *tracer, pid_t pid, int name)
+{
 	if (tracer->count == PROCESSES_MAX) {
 		fprintf(stderr, "fault: more than %d processes\n", PROCESSES_MAX);
 		exit(2);
 	}
-	tracer->processes[tracer->count] = (struct process){ .pid = pid };
-	return &tracer->processes[tracer->count++];
+	struct process *process = &tracer->processes[tracer->count++];
+	*process = (struct process){ .pid = pid, .name = name };
+	return process;
+}
+
+static void go_on(pid_t pid, int pass)
+{
+	if (ptrace(PTRACE_SYSCALL, pid, 0, pass) < 0 && errno != ESRCH)
+		perror("fault: ptrace");
+}
+
+/* A process tells of a child. The child may have been seen before, and then waits for its name. */
+static void on_birth(struct tracer *tracer, struct process *parent)
+{
+	unsigned long child = 0;
+
+	if (ptrace(PTRACE_GETEVENTMSG, parent->pid, 0, &child) < 0)
+		return;
+	add(tracer, (pid_t)child, parent->name * 10 + ++parent->children);
+	for (int i = 0; i < tracer->early_count; i++)
+		if (tracer->early[i] == (pid_t)child) {
+			tracer->early[i] = tracer->early[--tracer->early_count];
+			go_on((pid_t)child, 0);
+			return;
+		}
 }
 
 static void on_entry(struct tracer *tracer, struct process *process, struct user_regs_struct *regs)
 {
-	int index = (int)(process - tracer->processes);
-
 	process->number = (long)regs->orig_rax;
 	if (tracer->list && !tracer->over) {
 		char *name =
 			seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)process->number);
 
-		dprintf(tracer->report, "%d %s %llx\n", index, name ? name : "?", regs->rdi);
+		dprintf(tracer->report, "%d %s %llx\n", process->name, name ? name : "?",
+			regs->rdi);
 		free(name);
 	}
-	if (tracer->list || tracer->over || index != tracer->process ||
+	if (tracer->list || tracer->over || process->name != tracer->process ||
 		process->number != tracer->wanted)
 		return;
 	if (process->named++ == tracer->nth) {
@@ -121,9 +153,14 @@ static int follow(struct tracer *tracer)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, __WALL)) > 0) {
-		struct process *process = find(tracer, pid);
-		int pass = 0;
+		struct process *process = known(tracer, pid);
+		int pass = 0, event = status >> 16;
 
+		if (!process) {
+			if (WIFSTOPPED(status) && tracer->early_count < PROCESSES_MAX)
+				tracer->early[tracer->early_count++] = pid;
+			continue;
+		}
 		if (WIFEXITED(status) || WIFSIGNALED(status)) {
 			if (process == &tracer->processes[0])
 				answer = WIFEXITED(status) ? WEXITSTATUS(status)
@@ -135,10 +172,12 @@ static int follow(struct tracer *tracer)
 			continue;
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 			on_call(tracer, process);
-		else if (status >> 16 == 0 && WSTOPSIG(status) != SIGSTOP)
+		else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+			 event == PTRACE_EVENT_CLONE)
+			on_birth(tracer, process);
+		else if (event == 0 && WSTOPSIG(status) != SIGSTOP)
 			pass = WSTOPSIG(status);
-		if (ptrace(PTRACE_SYSCALL, pid, 0, pass) < 0 && errno != ESRCH)
-			perror("fault: ptrace");
+		go_on(pid, pass);
 	}
 	return answer;
 }
@@ -188,7 +227,7 @@ int main(int argc, char **argv)
 		perror("fault: start");
 		return 2;
 	}
-	find(&tracer, pid);
+	add(&tracer, pid, 0);
 	kill(pid, SIGCONT);
 	ptrace(PTRACE_INTERRUPT, pid, 0, 0);
 	return follow(&tracer);

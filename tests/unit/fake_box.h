@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -107,10 +108,24 @@ static inline void say_gone(int sock, uint64_t leftover, uint64_t disk)
 	(void)sync_send(sock, &msg, -1);
 }
 
+/* With something in the listener's place that never has anything to say. */
+static inline void say_execing(int sock)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	say_fd(sock, SYNC_EXECING, fd);
+	close(fd);
+}
+
 /* Everything up to the command's start, as a real box does it. */
+static inline void start_with(struct fake *fake, int listener)
+{
+	say_fd(fake->setup, SYNC_EXECING, listener);
+	fd_close(&fake->setup);
+}
+
 static inline void start(struct fake *fake)
 {
-	say(fake->setup, SYNC_EXECING);
+	say_execing(fake->setup);
 	fd_close(&fake->setup);
 }
 

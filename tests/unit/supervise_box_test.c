@@ -39,9 +39,8 @@ static void start_filtered(struct fake *fake)
 	int listener = install_filter();
 	if (listener < 0)
 		_exit(1);
-	say_fd(fake->setup, SYNC_LISTENER, listener);
+	start_with(fake, listener);
 	close(listener);
-	start(fake);
 }
 
 #define CALLS 3000

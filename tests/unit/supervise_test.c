@@ -45,11 +45,6 @@ static void die_at_once(struct fake *fake)
 	(void)fake;
 }
 
-static void die_after_listener(struct fake *fake)
-{
-	say_fd(fake->setup, SYNC_LISTENER, fake->out);
-}
-
 static void close_setup_early(struct fake *fake)
 {
 	fd_close(&fake->setup);
@@ -62,13 +57,6 @@ static void close_status_early(struct fake *fake)
 	linger();
 }
 
-static void close_setup_after_listener(struct fake *fake)
-{
-	say_fd(fake->setup, SYNC_LISTENER, fake->out);
-	fd_close(&fake->setup);
-	linger();
-}
-
 static void killed_from_outside_in_setup(struct fake *fake)
 {
 	(void)fake;
@@ -77,8 +65,8 @@ static void killed_from_outside_in_setup(struct fake *fake)
 
 static void cut_before_exec(void)
 {
-	static script *const cuts[] = { die_at_once, die_after_listener, close_setup_early,
-		close_status_early, close_setup_after_listener, killed_from_outside_in_setup };
+	static script *const cuts[] = { die_at_once, close_setup_early, close_status_early,
+		killed_from_outside_in_setup };
 	for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
 		play_simple(&play, cuts[i]);
 		check_error(ERR_box_died);
@@ -87,7 +75,7 @@ static void cut_before_exec(void)
 
 static void die_after_execing(struct fake *fake)
 {
-	say(fake->setup, SYNC_EXECING);
+	say_execing(fake->setup);
 }
 
 static void die_after_start(struct fake *fake)
@@ -106,7 +94,7 @@ static void close_status_after_start(struct fake *fake)
 
 static void close_status_after_execing(struct fake *fake)
 {
-	say(fake->setup, SYNC_EXECING);
+	say_execing(fake->setup);
 	fd_close(&fake->status);
 	linger();
 }
@@ -149,8 +137,7 @@ static void cut_after_ended(void)
 
 static void whole(struct fake *fake)
 {
-	say_fd(fake->setup, SYNC_LISTENER, fake->out);
-	start(fake);
+	start_with(fake, fake->out);
 	(void)!write(fake->out, "out", 3);
 	(void)!write(fake->err, "error", 5);
 	say_ended(fake->status, 3 << 8);
@@ -193,7 +180,7 @@ static void fail_in_stage(struct fake *fake)
 
 static void fail_in_exec(struct fake *fake)
 {
-	say(fake->setup, SYNC_EXECING);
+	say_execing(fake->setup);
 	say_failed(fake->setup, ERR_command_not_found, STAGE_exec, ENOENT, "nosuch");
 }
 
@@ -268,20 +255,18 @@ static void wrong_magic(struct fake *fake)
 
 static void descriptor_where_none_belongs(struct fake *fake)
 {
-	say_fd(fake->setup, SYNC_EXECING, fake->out);
+	struct sync_msg msg;
+	memset(&msg, 0, sizeof msg);
+	msg.magic = SYNC_MAGIC;
+	msg.kind = SYNC_FAILED;
+	err_set(&msg.err, ERR_internal, 0, "a failure");
+	(void)sync_send(fake->setup, &msg, fake->out);
 	linger();
 }
 
 static void listener_without_descriptor(struct fake *fake)
 {
-	say(fake->setup, SYNC_LISTENER);
-	linger();
-}
-
-static void listener_twice(struct fake *fake)
-{
-	say_fd(fake->setup, SYNC_LISTENER, fake->out);
-	say_fd(fake->setup, SYNC_LISTENER, fake->out);
+	say(fake->setup, SYNC_EXECING);
 	linger();
 }
 
@@ -293,8 +278,8 @@ static void terminal_unasked(struct fake *fake)
 
 static void execing_twice(struct fake *fake)
 {
-	say(fake->setup, SYNC_EXECING);
-	say(fake->setup, SYNC_EXECING);
+	say_execing(fake->setup);
+	say_execing(fake->setup);
 	linger();
 }
 
@@ -306,7 +291,7 @@ static void ended_on_the_wrong_socket(struct fake *fake)
 
 static void execing_on_the_wrong_socket(struct fake *fake)
 {
-	say(fake->status, SYNC_EXECING);
+	say_execing(fake->status);
 	linger();
 }
 
@@ -318,7 +303,7 @@ static void ended_before_exec(struct fake *fake)
 
 static void ended_before_the_end_of_setup(struct fake *fake)
 {
-	say(fake->setup, SYNC_EXECING);
+	say_execing(fake->setup);
 	end(fake, 0);
 	linger();
 }
@@ -344,10 +329,10 @@ static void text_without_end(struct fake *fake)
 static void no_place_before_exec(void)
 {
 	static script *const scripts[] = { wrong_size, too_long, wrong_kind, wrong_magic,
-		descriptor_where_none_belongs, listener_without_descriptor, listener_twice,
-		terminal_unasked, execing_twice, ended_on_the_wrong_socket,
-		execing_on_the_wrong_socket, ended_before_exec, ended_before_the_end_of_setup,
-		a_signal_from_below, text_without_end };
+		descriptor_where_none_belongs, listener_without_descriptor, terminal_unasked,
+		execing_twice, ended_on_the_wrong_socket, execing_on_the_wrong_socket,
+		ended_before_exec, ended_before_the_end_of_setup, a_signal_from_below,
+		text_without_end };
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
 		play_simple(&play, scripts[i]);
 		check_error(ERR_box_died);
