@@ -51,6 +51,7 @@ _agentbox_options() {
 		;;
 	test) with_value="" without="--verbose -v --help -h" ;;
 	doctor) with_value="" without="--json --help -h" ;;
+	gc) with_value="" without="--dry-run --quiet -q --json --help -h" ;;
 	help) with_value="" without="--help -h" ;;
 	*) with_value="" without="--help -h --version -V" ;;
 	esac
@@ -111,7 +112,7 @@ _agentbox_argument() {
 _agentbox() {
 	local current=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} with_value without
-	local commands="run check show explain test doctor help"
+	local commands="run check show explain test doctor gc help"
 	if ((COMP_CWORD == 1)); then
 		_agentbox_options ""
 		if [[ $current == -* ]]; then

@@ -76,6 +76,7 @@ complete -c agentbox -n __agentbox_needs_command -a show -d 'Print a policy with
 complete -c agentbox -n __agentbox_needs_command -a explain -d 'Say what a policy grants'
 complete -c agentbox -n __agentbox_needs_command -a test -d 'Run the examples of policies'
 complete -c agentbox -n __agentbox_needs_command -a doctor -d 'Say what this host can enforce'
+complete -c agentbox -n __agentbox_needs_command -a gc -d 'Remove what killed runs have left'
 complete -c agentbox -n __agentbox_needs_command -a help -d 'Print the help of a command'
 
 complete -c agentbox -n __agentbox_in_run_options -s p -l policy -x -a '(__agentbox_policies)' -d 'Policy to run under'
@@ -129,5 +130,10 @@ complete -c agentbox -n '__agentbox_in test' -a '(__agentbox_policies)'
 complete -c agentbox -n '__agentbox_in doctor' -l json -d 'Print JSON'
 complete -c agentbox -n '__agentbox_in doctor' -s h -l help -d 'Print the help'
 
+complete -c agentbox -n '__agentbox_in gc' -l dry-run -d 'Say what would be removed'
+complete -c agentbox -n '__agentbox_in gc' -s q -l quiet -d 'Say only what could not be removed'
+complete -c agentbox -n '__agentbox_in gc' -l json -d 'Print JSON'
+complete -c agentbox -n '__agentbox_in gc' -s h -l help -d 'Print the help'
+
 complete -c agentbox -n '__agentbox_in help' -s h -l help -d 'Print the help'
-complete -c agentbox -n '__agentbox_in help' -a 'run check show explain test doctor help'
+complete -c agentbox -n '__agentbox_in help' -a 'run check show explain test doctor gc help'

@@ -70,6 +70,7 @@ struct sys_landlock_path_beneath_attr {
 #define SYS_MOUNT_ATTR_IDMAP      0x100000u
 #define SYS_FSOPEN_CLOEXEC        1u
 #define SYS_FSMOUNT_CLOEXEC       1u
+#define SYS_FSCONFIG_SET_FLAG     0u
 #define SYS_FSCONFIG_SET_STRING   1u
 #define SYS_FSCONFIG_CREATE       6u
 #define SYS_RESOLVE_NO_MAGICLINKS 0x02u
@@ -79,6 +80,7 @@ struct sys_landlock_path_beneath_attr {
 #define SYS_CLOSE_RANGE_CLOEXEC   4u
 #define SYS_CLONE_NEWTIME         0x80u
 #define SYS_CLONE_PIDFD           0x1000u
+#define SYS_CLONE_INTO_CGROUP     0x200000000ull /* Linux 5.7 */
 
 static inline long sys_ret(long value)
 {

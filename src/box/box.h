@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "box/cgroup.h"
 #include "plan/plan.h"
 
 struct box {
@@ -18,22 +19,25 @@ struct box {
 	int stdin_fd;  /* write end, -1: the command reads end of file; with a terminal -1 */
 	int stdout_fd; /* read ends; -1 with a terminal */
 	int stderr_fd;
+	struct cgroup cgroup; /* to be removed once init is reaped; those of a box without any are
+				 none */
 };
 
-/* All descriptors -1. */
+/* All descriptors -1, no control groups. */
 void box_init(struct box *box);
 
 /*
- * Make the box: pipes, sockets, clone3. Returns as soon as init exists; what happens then arrives
- * over setup_fd. All descriptors are close-on-exec, the sockets and the pipe ends non-blocking.
- * Errors: userns_denied, no_resources, grant_is_symlink, idmap_unsupported, internal.
+ * Make the box: pipes, sockets, control groups, clone3. Returns as soon as init exists; what
+ * happens then arrives over setup_fd. All descriptors are close-on-exec, the sockets and the pipe
+ * ends non-blocking. On failure nothing is left. Errors: userns_denied, no_resources,
+ * cgroup_unavailable, limit_refused, grant_is_symlink, idmap_unsupported, internal.
  */
 int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err);
 
 /* SIGKILL to init (and so to all of the box); never fails in a way that matters. */
 void box_kill(const struct box *box);
 
-/* Close what is open. Does not wait. */
+/* Close what is open, but for the control groups: cgroup_remove() does that. Does not wait. */
 void box_close(struct box *box);
 
 /*

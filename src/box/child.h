@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "box/cgroup.h"
 #include "box/stages.h"
 #include "plan/plan.h"
 
@@ -33,13 +34,25 @@ struct child {
 	int tty_fd;                         /* slave of the box's terminal; -1: none */
 	pid_t payload;
 	bool have_trees;
-	int trees[PLAN_GRANTS_MAX]; /* as root, by plan_op.tree: the granted trees */
+	int trees[PLAN_GRANTS_MAX];  /* as root, by plan_op.tree: the granted trees */
+	const struct cgroup *cgroup; /* the supervisor's copy of descriptors, until inherit */
 	struct network network;
 };
 
 /* Fill *err with the raw failure (the supervisor makes words of it); returns -1. detail may be
  * NULL. */
 int child_fail(struct err *err, enum err_code code, int errnum, const char *detail);
+
+/* What of a control group an error is about; key NULL: the first that the group is there for. */
+struct cgroup_place {
+	const struct plan_cgroup *plan;
+	size_t group; /* index into plan->parents */
+	const char *key;
+	const char *name, *file; /* below the parent, or NULL */
+};
+
+/* child_fail() with the text "KEY (PATH)". */
+int cgroup_fail(const struct cgroup_place *place, enum err_code code, int errnum, struct err *err);
 
 /* Report to the supervisor and end this process. */
 _Noreturn void child_die(const struct child *child, enum stage stage, struct err *err);

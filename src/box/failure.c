@@ -44,6 +44,25 @@ static void op_words(const struct plan_op *op, enum err_code code, int errnum, s
 	}
 }
 
+/* `what` is a key and a place: see cgroup_fail(). */
+static void cgroup_words(const char *what, enum err_code code, int errnum, struct err *err)
+{
+	switch (code) {
+	case ERR_limit_refused:
+		err_set(err, code, errnum, "the kernel does not take the value of %.400s: %s", what,
+			strerror(errnum));
+		err_hint_set(err, "ask for another value; a control group above may allow less");
+		break;
+	case ERR_cgroup_unavailable:
+		err_set(err, code, errnum, "the control group for %.400s cannot be used: %s", what,
+			strerror(errnum));
+		err_hint_set(err, "run `agentbox doctor`");
+		break;
+	default:
+		err_set(err, code, errnum, "%.400s: %s", what, strerror(errnum));
+	}
+}
+
 static void exec_words(const char *file, enum err_code code, int errnum, struct err *err)
 {
 	switch (code) {
@@ -80,6 +99,8 @@ void box_explain_failure(const struct plan *plan, struct err *err)
 		code = ERR_userns_denied;
 	if (op && code != ERR_userns_denied)
 		op_words(op, code, raw.errnum, err);
+	else if (raw.stage == STAGE_cgroup && code != ERR_userns_denied)
+		cgroup_words(raw.text, code, raw.errnum, err);
 	else
 		exec_words(op ? op->target[0] ? op->target : "/" : raw.text, code, raw.errnum, err);
 	err->stage = raw.stage;

@@ -10,6 +10,7 @@
 #include "box/sync.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -24,6 +25,7 @@ void box_init(struct box *box)
 		.stdin_fd = -1,
 		.stdout_fd = -1,
 		.stderr_fd = -1 };
+	cgroup_init(&box->cgroup);
 }
 
 void box_kill(const struct box *box)
@@ -99,16 +101,41 @@ static _Noreturn void child_start(struct box *box, struct child *child)
 	init_main(child);
 }
 
+/*
+ * With the box's id as the effective one there is no right to put anybody into a control group of
+ * root's, and CLONE_INTO_CGROUP asks for one as a write to the group's cgroup.procs would. This one
+ * right is enough. It ends with the change back; init has none in the host's user namespace.
+ */
+static int may_enter_cgroup(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	data[CAP_TO_INDEX(CAP_DAC_OVERRIDE)].effective |= CAP_TO_MASK(CAP_DAC_OVERRIDE);
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
 static int clone_init(const struct plan *plan, struct box *box, struct child *child)
 {
 	int pidfd = -1;
 	/* The network namespace is made beside the others: stage_network. */
 	uint64_t beside = plan->loopback_up ? CLONE_NEWNET : 0;
+	/* The cgroup namespace is made by init once it is in its group: stage_cgroup. */
+	if (plan->cgroup.kind != CGROUP_NONE)
+		beside |= CLONE_NEWCGROUP;
 	struct sys_clone_args args = {
 		.flags = (plan->namespaces & ~beside) | SYS_CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 		.exit_signal = SIGCHLD,
 	};
+	if (plan->cgroup.kind == CGROUP_V2) {
+		args.flags |= SYS_CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)box->cgroup.dir[0];
+		int r = plan->as_root ? may_enter_cgroup() : 0;
+		if (r < 0)
+			return r;
+	}
 	/*
 	 * A plain copy, not CLONE_VM: init lives on beside the supervisor, in reach of the command,
 	 * and must not share its memory.
@@ -157,8 +184,17 @@ static int clone_as(const struct plan *plan, struct box *box, struct child *chil
 	return r;
 }
 
-static enum err_code clone_code(int r)
+static enum err_code clone_code(const struct plan *plan, int r)
 {
+	if (plan->cgroup.kind == CGROUP_V2)
+		switch (-r) {
+		case EACCES:
+		case EBUSY:
+		case ENOENT: /* removed by somebody else */
+		case ENODEV:
+		case EOPNOTSUPP: /* of the type "domain invalid" */
+			return ERR_cgroup_unavailable;
+		}
 	switch (-r) {
 	case EPERM:
 	case EACCES:
@@ -169,6 +205,40 @@ static enum err_code clone_code(int r)
 		return ERR_userns_denied;
 	}
 	return ERR_no_resources;
+}
+
+/* What clone_as() failed with; returns -1. */
+static int clone_failed(const struct plan *plan, int r, struct err *err)
+{
+	enum err_code code = clone_code(plan, r);
+	if (code == ERR_cgroup_unavailable) {
+		struct cgroup_place place = { .plan = &plan->cgroup, .name = plan->cgroup.name };
+		cgroup_fail(&place, code, r, err);
+		err->stage = STAGE_cgroup;
+		return -1;
+	}
+	child_fail(err, code, r, code == ERR_userns_denied ? "clone3" : "process");
+	err->stage = STAGE_spawn;
+	return -1;
+}
+
+/* All that comes before the granted trees; on failure *err is raw and parts may be left in *box. */
+static int start(const struct plan *plan, struct box *box, struct child *child, struct err *err)
+{
+	int r = open_sockets(box, child);
+	if (r == 0)
+		r = open_pipes(plan, box, child);
+	if (r < 0) {
+		child_fail(err, ERR_no_resources, r, "pipe or socket");
+		err->stage = STAGE_spawn;
+		return -1;
+	}
+	if (cgroup_make(plan, &box->cgroup, err) < 0) {
+		err->stage = STAGE_cgroup;
+		return -1;
+	}
+	r = clone_as(plan, box, child);
+	return r < 0 ? clone_failed(plan, r, err) : 0;
 }
 
 int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
@@ -182,26 +252,18 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 		.stdout_fd = -1,
 		.stderr_fd = -1,
 		.root_fd = -1,
-		.tty_fd = -1 };
-	int r = open_sockets(&box, &child);
-	if (r == 0)
-		r = open_pipes(plan, &box, &child);
-	enum err_code code = ERR_no_resources;
-	if (r == 0) {
-		r = clone_as(plan, &box, &child);
-		code = clone_code(r);
-	}
+		.tty_fd = -1,
+		.cgroup = &box.cgroup };
+	int r = start(plan, &box, &child, err);
 	close_child_ends(&child);
+	if (r == 0) {
+		r = sources_give(plan, box.setup_fd, err);
+		if (r < 0)
+			end(&box);
+	}
 	if (r < 0) {
 		box_close(&box);
-		child_fail(err, code, r,
-			code == ERR_userns_denied ? "clone3" : "pipe, socket or process");
-		err->stage = STAGE_spawn;
-		box_explain_failure(plan, err);
-		return -1;
-	}
-	if (sources_give(plan, box.setup_fd, err) < 0) {
-		end(&box);
+		(void)cgroup_remove(&box.cgroup);
 		box_explain_failure(plan, err);
 		return -1;
 	}

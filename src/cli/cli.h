@@ -190,6 +190,13 @@ void cli_run_free(struct cli_run *run);
 int cli_run_plan(const struct policy *policy, const struct request *request, struct cli_run *run,
 	struct err *err);
 
+/*
+ * The same for a run that is meant: where only a control group of systemd's helps, this process
+ * first goes into one of its own.
+ */
+int cli_run_prepare(const struct policy *policy, const struct request *request, struct cli_run *run,
+	struct err *err);
+
 /* box_spawn and supervise_run for the plan that is there. All failures end in run->result. */
 void cli_run_start(struct cli_run *run, const struct supervise_io *io);
 

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/run_request.h"
+#include "cli/runs.h"
 #include "plan/explain.h"
 
 /* Everything of one call of `run`. */
@@ -22,6 +23,7 @@ struct call {
 	int signal_fd;
 	sigset_t old_mask; /* the caller's, when there is a signal_fd */
 	struct cli_run run;
+	bool started; /* a box was made, or at least begun */
 };
 
 static bool asked(const struct call *call, enum option_id id)
@@ -48,8 +50,10 @@ static int make_plan(struct call *call, struct err *err)
 {
 	uint64_t start = cli_clock_us();
 	int result = load_policy(call, err);
-	if (result == 0)
+	if (result == 0 && asked(call, OPTION_run_dry_run))
 		result = cli_run_plan(&call->policy, &call->request, &call->run, err);
+	else if (result == 0)
+		result = cli_run_prepare(&call->policy, &call->request, &call->run, err);
 	call->run.result.timing.policy_us = cli_clock_us() - start;
 	return result;
 }
@@ -76,6 +80,7 @@ static void start(struct call *call)
 		.signal_fd = call->signal_fd,
 	};
 	call->run.result.live = live;
+	call->started = true;
 	cli_run_start(&call->run, &io);
 }
 
@@ -198,6 +203,21 @@ static int open_place(struct call *call, struct err *err)
 	return -1;
 }
 
+/* The result is told; what others, who were killed, have left costs the caller nothing now. */
+static void collect(const struct call *call)
+{
+	struct runs_findings findings = { 0 };
+	AUTO_BUF out = { 0 };
+	if (!call->started)
+		return;
+	runs_collect(RUNS_PASSING, &findings);
+	if (asked(call, OPTION_run_verbose) && !asked(call, OPTION_run_quiet)) {
+		runs_words(&findings, "removed what a killed run left", false, &out);
+		say_note(&out);
+	}
+	arena_free(&findings.arena);
+}
+
 int cmd_run(const struct cli *cli, struct err *err)
 {
 	struct call call = { .cli = cli, .place = PLACE_NONE, .signal_fd = -1 };
@@ -211,6 +231,7 @@ int cmd_run(const struct cli *cli, struct err *err)
 	int status = deliver(&call, done && asked(&call, OPTION_run_dry_run), err);
 	place_close(&call.place);
 	fd_close(&call.signal_fd);
+	collect(&call);
 	bool loaded = result->policy != NULL;
 	cli_run_free(&call.run);
 	if (loaded)

@@ -1,11 +1,14 @@
 /*
  * run_box: one box from a loaded policy: probe, plan, spawn, supervise. Prints nothing.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "box/box.h"
 #include "cli/cli.h"
 #include "cli/command_hint.h"
+#include "cli/runs.h"
+#include "cli/scope.h"
 #include "plan/host_diagnosis.h"
 
 void cli_run_init(struct cli_run *run)
@@ -37,6 +40,50 @@ int cli_run_plan(const struct policy *policy, const struct request *request, str
 	return 0;
 }
 
+/* Is a limit without the control group that would hold it, be that an error or let pass? */
+static bool lacks_group(const struct cli_run *run, int planned, const struct err *err)
+{
+	const struct policy_limits *limits = &run->result.policy->limits;
+	if (planned < 0)
+		return err->code == ERR_cgroup_unavailable;
+	return run->plan.cgroup.kind == CGROUP_NONE &&
+	       (origin_set(&limits->memory.at) || origin_set(&limits->cpus_milli.at) ||
+		       origin_set(&limits->cpu_us.at));
+}
+
+/* The remedy of an error that stands, and why systemd was no way out: a comment in YAML. */
+static void add_reason(struct err *err, const struct err *why)
+{
+	char hint[sizeof err->hint];
+	snprintf(hint, sizeof hint, "%s", err_hint(err) ? err_hint(err) : "");
+	err_hint_set(err, "%s%s# %s", hint, *hint ? " " : "", why->text);
+}
+
+int cli_run_prepare(const struct policy *policy, const struct request *request, struct cli_run *run,
+	struct err *err)
+{
+	int planned = cli_run_plan(policy, request, run, err);
+	if (!run->host.cgroup.systemd || !lacks_group(run, planned, err))
+		return planned;
+	/* Asking takes longer than a whole run, so it is done only where nothing else helps. */
+	char name[32];
+	struct err why;
+	snprintf(name, sizeof name, "agentbox-%d", (int)run->host.pid);
+	if (scope_enter(run->host.uid == 0, name, &why) < 0) {
+		if (planned < 0)
+			add_reason(err, &why);
+		return planned;
+	}
+	plan_free(&run->plan);
+	memset(&run->plan, 0, sizeof run->plan);
+	run->result.plan = NULL;
+	host_probe_cgroup(policy, request, &run->host);
+	if (plan_build(policy, request, &run->host, &run->filter, &run->plan, err) < 0)
+		return -1;
+	run->result.plan = &run->plan;
+	return 0;
+}
+
 static void fail(struct cli_run *run, const struct err *err)
 {
 	run->result.status = STATUS_ERROR;
@@ -51,11 +98,25 @@ static void add_remedy(struct err *err)
 		host_userns_remedy(err->hint, sizeof err->hint);
 }
 
+/* What finds the box's control groups again when this process is killed. */
+static void make_record(struct cli_run *run, struct run_record *ret_record)
+{
+	int r = run_record_make(&run->plan.cgroup, ret_record);
+	if (r < 0)
+		result_warning(&run->result, "run_not_recorded",
+			arena_printf(&run->result.arena,
+				"if agentbox is killed its control groups stay: no record of them "
+				"could be written: %s",
+				strerror(-r)));
+}
+
 void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 {
 	struct box box;
+	struct run_record record;
 	struct err err;
 	uint64_t before = cli_clock_us();
+	make_record(run, &record);
 	box_init(&box);
 	int r = box_spawn(&run->plan, &box, &err);
 	/* Set-up begins here; the supervisor adds its part. */
@@ -65,13 +126,14 @@ void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 	add_remedy(&run->result.error);
 	command_hint(run->request, &run->plan, &run->result.error);
 	box_close(&box);
+	run_record_end(&record);
 }
 
 int cli_run_box(const struct policy *policy, const struct request *request,
 	const struct supervise_io *io, struct cli_run *run)
 {
 	struct err err;
-	if (cli_run_plan(policy, request, run, &err) < 0)
+	if (cli_run_prepare(policy, request, run, &err) < 0)
 		fail(run, &err);
 	else
 		cli_run_start(run, io);

@@ -149,10 +149,10 @@ static int build_all(struct builder *builder, const struct filter *filter)
 			plan->new_keyring |=
 				strcmp(builder->policy->sys_allow[i].value, keyring[k]) == 0;
 	build_ids(builder);
-	if (refuse_gaps(builder) < 0 || refuse_root(builder) < 0 || build_limits(builder) < 0 ||
-		build_namespaces(builder) < 0 || build_mounts(builder) < 0 ||
-		build_landlock(builder) < 0 || build_command(builder) < 0 ||
-		build_filter(builder, filter) < 0)
+	if (refuse_gaps(builder) < 0 || refuse_root(builder) < 0 || build_cgroup(builder) < 0 ||
+		build_limits(builder) < 0 || build_namespaces(builder) < 0 ||
+		build_mounts(builder) < 0 || build_landlock(builder) < 0 ||
+		build_command(builder) < 0 || build_filter(builder, filter) < 0)
 		return -1;
 	plan->ops = builder->ops;
 	plan->rules = builder->rules;

@@ -58,6 +58,9 @@ const struct plan_op *build_shown_by(const struct builder *builder, const char *
 /* landlock.c */
 int build_landlock(struct builder *builder);
 
+/* cgroup.c: before limits and mounts, which depend on what a group holds */
+int build_cgroup(struct builder *builder);
+
 /* limits.c */
 int build_limits(struct builder *builder);
 

@@ -40,6 +40,7 @@ static const char *op_class(const struct plan_op *op, bool sealed)
 		return "made";
 	case OP_PROC:
 	case OP_DEVPTS:
+	case OP_CGROUP:
 		return "its own";
 	case OP_DIR:
 	case OP_LINK:
@@ -139,6 +140,55 @@ static void put_processes(struct words *words, const struct plan *plan)
 	words_line(words, "  ended       with the command, and when agentbox ends");
 }
 
+/* What holds each of the limits that a control group can hold, on this host. */
+static struct words_holders limit_holders(struct words *words, const struct plan *plan)
+{
+	static const char missing[] = "NOT HELD on this host";
+	const struct plan_cgroup *cgroup = &plan->cgroup;
+	bool v2 = cgroup->kind == CGROUP_V2, cpus = false;
+	for (size_t i = 0; i < cgroup->file_count; i++)
+		cpus = cpus || strncmp(cgroup->files[i].file, "cpu.", 4) == 0;
+	struct words_holders holders = {
+		.cpu = cgroup->cpu_us ? "counted by a control group; past it the box is killed"
+				      : "held for each process alone, by RLIMIT_CPU",
+		.cpus = !cpus ? missing
+			: v2  ? "held by cpu.max of a control group"
+			      : "held by cpu.cfs_quota_us of a control group",
+		.memory = !cgroup->memory_max ? missing
+			  : v2                ? "held by memory.max of a control group"
+					      : "held by memory.limit_in_bytes of a control group",
+		.pids = cgroup->pids_max
+				? "held by pids.max of a control group, and by RLIMIT_NPROC"
+				: "held by RLIMIT_NPROC in the box's user namespace",
+		.disk = "held by the size of the box's tmpfs",
+	};
+	if (cgroup->memory_max && plan->root_size < plan->policy->limits.disk.value)
+		holders.disk = arena_printf(&words->arena, "%s: %s, half of memory", holders.disk,
+			words_size(words, plan->root_size));
+	return holders;
+}
+
+static void put_limits(struct words *words, const struct plan *plan)
+{
+	const struct plan_cgroup *cgroup = &plan->cgroup;
+	struct words_holders holders = limit_holders(words, plan);
+	words_policy_limits(words, plan->policy, &holders);
+	if (cgroup->kind == CGROUP_NONE)
+		return;
+	words_title(words, "Control groups: %s", cgroup->kind == CGROUP_V2 ? "v2" : "v1");
+	if (cgroup->leaf)
+		words_line(words, "  first       agentbox goes into %s/%s", cgroup->parents[0],
+			cgroup->leaf);
+	if (cgroup->enable)
+		words_line(words, "  enabled     %s in %s", cgroup->enable, cgroup->parents[0]);
+	for (size_t i = 0; i < cgroup->count; i++)
+		words_line(words, "  made        %s/%s", cgroup->parents[i], cgroup->name);
+	for (size_t i = 0; i < cgroup->file_count; i++)
+		words_line(words, "  set         %s = %s", cgroup->files[i].file,
+			cgroup->files[i].value);
+	words_line(words, "  and removed when the box has ended");
+}
+
 static void put_calls(struct words *words, const struct plan *plan)
 {
 	words_policy_calls(words, plan->policy);
@@ -182,7 +232,7 @@ int plan_explain_words(const struct plan *plan, struct buf *out)
 	put_files(&words, plan);
 	put_network(&words, plan);
 	put_processes(&words, plan);
-	words_policy_limits(&words, plan->policy);
+	put_limits(&words, plan);
 	put_calls(&words, plan);
 	put_env(&words, plan);
 	put_notes(&words, plan);
@@ -239,7 +289,7 @@ int policy_explain_words(const struct policy *policy, const struct err *why, str
 	words_line(&words, "What follows is what the policy asks for, not what is in force.");
 	put_grants(&words, policy);
 	words_policy_network(&words, policy);
-	words_policy_limits(&words, policy);
+	words_policy_limits(&words, policy, NULL);
 	words_policy_calls(&words, policy);
 	words_policy_tools(&words, policy);
 	return finish(&words);

@@ -94,6 +94,7 @@ const char *explain_op_name(enum plan_op_kind kind)
 		[OP_MASK] = "mask",
 		[OP_PROC] = "proc",
 		[OP_DEVPTS] = "devpts",
+		[OP_CGROUP] = "cgroup",
 		[OP_SEAL] = "seal",
 	};
 	return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
@@ -293,6 +294,71 @@ static void put_limits(struct json *json, const struct plan *plan)
 	json_close(json);
 }
 
+static void put_cgroup_file(struct json *json, const struct plan_cgroup_file *file)
+{
+	json_open_object(json, NULL);
+	json_put_int(json, "group", file->group);
+	json_put_text(json, "file", file->file);
+	json_put_text(json, "value", file->value);
+	json_put_bool(json, "optional", file->optional);
+	json_put_text(json, "why", file->key);
+	json_close(json);
+}
+
+/* Which group counts what, by its place in the list; null where none does. */
+static void put_counter(struct json *json, const char *key, int group)
+{
+	if (group < 0)
+		json_put_null(json, key);
+	else
+		json_put_int(json, key, group);
+}
+
+static void put_uint_or_null(struct json *json, const char *key, uint64_t value)
+{
+	if (value)
+		json_put_uint(json, key, value);
+	else
+		json_put_null(json, key);
+}
+
+static void put_cgroup(struct json *json, const struct plan *plan)
+{
+	const struct plan_cgroup *cgroup = &plan->cgroup;
+	if (cgroup->kind == CGROUP_NONE) {
+		json_put_null(json, "cgroup");
+		return;
+	}
+	json_open_object(json, "cgroup");
+	json_put_text(json, "kind", cgroup->kind == CGROUP_V2 ? "v2" : "v1");
+	json_put_text(json, "name", cgroup->name);
+	json_open_array(json, "groups");
+	for (size_t i = 0; i < cgroup->count; i++) {
+		json_open_object(json, NULL);
+		json_put_text(json, "in", cgroup->parents[i]);
+		json_put_text(json, "controllers", cgroup->controllers[i]);
+		json_close(json);
+	}
+	json_close(json);
+	json_put_text(json, "leaf", cgroup->leaf);
+	json_put_text(json, "enable", cgroup->enable);
+	json_open_array(json, "files");
+	for (size_t i = 0; i < cgroup->file_count; i++)
+		put_cgroup_file(json, &cgroup->files[i]);
+	json_close(json);
+	json_open_object(json, "counted_in");
+	put_counter(json, "memory", cgroup->memory);
+	put_counter(json, "pids", cgroup->pids);
+	put_counter(json, "cpu", cgroup->cpu);
+	put_counter(json, "cpuacct", cgroup->cpuacct);
+	json_close(json);
+	put_uint_or_null(json, "memory_bytes", cgroup->memory_max);
+	put_uint_or_null(json, "pids", cgroup->pids_max);
+	put_thousandths_or_null(json, "cpu_ms", cgroup->cpu_us);
+	json_put_uint(json, "cpu_width", cgroup->cpu_width);
+	json_close(json);
+}
+
 static void put_filter(struct json *json, const struct plan *plan)
 {
 	json_open_object(json, "seccomp");
@@ -345,6 +411,7 @@ int plan_explain_json(const struct plan *plan, struct buf *out)
 	put_files(&json, plan);
 	put_landlock(&json, plan);
 	put_limits(&json, plan);
+	put_cgroup(&json, plan);
 	put_filter(&json, plan);
 	put_command(&json, plan);
 	put_notes(&json, plan);

@@ -176,17 +176,26 @@ static void put_limit(struct words *words, const char *key, const struct policy_
 	words_line(words, "  %-11s %-10s %s%s", key, value, holder, words_at(words, &number->at));
 }
 
-void words_policy_limits(struct words *words, const struct policy *policy)
+void words_policy_limits(
+	struct words *words, const struct policy *policy, const struct words_holders *holders)
 {
+	static const struct words_holders needed = {
+		.cpu = "needs a control group",
+		.cpus = "needs a control group",
+		.memory = "needs a control group",
+		.pids = "held by RLIMIT_NPROC in the box's user namespace",
+		.disk = "held by the size of the box's tmpfs",
+	};
 	const struct policy_limits *l = &policy->limits;
+	if (!holders)
+		holders = &needed;
 	words_title(words, "Limits");
 	put_limit(words, "wall", &l->wall_us, UNIT_US, "held by the supervisor's clock");
-	put_limit(words, "cpu", &l->cpu_us, UNIT_US, "needs a control group");
-	put_limit(words, "cpus", &l->cpus_milli, UNIT_MILLI, "needs a control group");
-	put_limit(words, "memory", &l->memory, UNIT_BYTES, "needs a control group");
-	put_limit(words, "pids", &l->pids, UNIT_COUNT,
-		"held by RLIMIT_NPROC in the box's user namespace");
-	put_limit(words, "disk", &l->disk, UNIT_BYTES, "held by the size of the box's tmpfs");
+	put_limit(words, "cpu", &l->cpu_us, UNIT_US, holders->cpu);
+	put_limit(words, "cpus", &l->cpus_milli, UNIT_MILLI, holders->cpus);
+	put_limit(words, "memory", &l->memory, UNIT_BYTES, holders->memory);
+	put_limit(words, "pids", &l->pids, UNIT_COUNT, holders->pids);
+	put_limit(words, "disk", &l->disk, UNIT_BYTES, holders->disk);
 	put_limit(words, "output", &l->output, UNIT_BYTES,
 		l->output_action == OUTPUT_KILL ? "of each stream; past it the box is killed"
 						: "kept of each stream; the middle is left out");

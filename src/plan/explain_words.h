@@ -48,10 +48,17 @@ const char *words_at(struct words *words, const struct origin *at);
 const char *words_duration(struct words *words, uint64_t us);
 const char *words_size(struct words *words, uint64_t bytes);
 
+/* What holds the limits whose holder the plan decides: ends of a line. */
+struct words_holders {
+	const char *cpu, *cpus, *memory, *pids, *disk;
+};
+
 /* Parts that come from the policy alone. */
 void words_policy_head(struct words *words, const struct policy *policy);
 void words_policy_network(struct words *words, const struct policy *policy);
-void words_policy_limits(struct words *words, const struct policy *policy);
+/* `holders` NULL: what would be needed. */
+void words_policy_limits(
+	struct words *words, const struct policy *policy, const struct words_holders *holders);
 void words_policy_calls(struct words *words, const struct policy *policy);
 void words_policy_tools(struct words *words, const struct policy *policy);
 /* What this version cannot enforce: one line a key. Returns how many. */

@@ -7,11 +7,6 @@
 size_t plan_gaps(const struct policy *policy, struct plan_gap gaps[PLAN_GAPS_MAX])
 {
 	static const char not_yet[] = "cannot be enforced by this version of agentbox";
-	static const char no_cgroup[] =
-		"needs a control group, which this version of agentbox does not make";
-	static const char best_effort[] = "best_effort: [cgroup]";
-	const struct policy_limits *limits = &policy->limits;
-	bool cgroup = !policy_best_effort(policy, "cgroup");
 	const struct {
 		bool asked;
 		struct plan_gap gap;
@@ -22,12 +17,6 @@ size_t plan_gaps(const struct policy *policy, struct plan_gap gaps[PLAN_GAPS_MAX
 		{ policy->fs.workspace == WORKSPACE_OVERLAY,
 			{ "filesystem.workspace: overlay", &policy->fs.workspace_at, not_yet,
 				"filesystem: {workspace: read}" } },
-		{ cgroup && origin_set(&limits->memory.at),
-			{ "limits.memory", &limits->memory.at, no_cgroup, best_effort } },
-		{ cgroup && origin_set(&limits->cpus_milli.at),
-			{ "limits.cpus", &limits->cpus_milli.at, no_cgroup, best_effort } },
-		{ cgroup && origin_set(&limits->cpu_us.at),
-			{ "limits.cpu", &limits->cpu_us.at, no_cgroup, best_effort } },
 		{ policy->tool_count > 0,
 			{ "tools", policy->tools ? &policy->tools[0].at : NULL, not_yet, NULL } },
 		{ policy->secret_count > 0,

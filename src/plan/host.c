@@ -1,6 +1,6 @@
 /*
- * host: the facts that plans rest on. The only part of plan/ (with host_user, host_match and
- * host_diagnosis) that looks at the kernel; it judges nothing.
+ * host: the facts that plans rest on. The only part of plan/ (with host_user, host_match,
+ * host_cgroup and host_diagnosis) that looks at the kernel; it judges nothing.
  */
 #define _GNU_SOURCE
 #include "plan/host.h"
@@ -255,6 +255,7 @@ int host_probe(const struct policy *policy, const struct request *request, struc
 	struct host host = { 0 };
 	probe_caller(request, &host);
 	probe_kernel(&host);
+	host_cgroup_probe(policy, request, &host);
 	probe_system(policy, &host);
 	probe_grants(policy, request, &host);
 	if (host_match(policy, request, &host, err) < 0) {
@@ -263,6 +264,12 @@ int host_probe(const struct policy *policy, const struct request *request, struc
 	}
 	*ret_host = host;
 	return 0;
+}
+
+void host_probe_cgroup(
+	const struct policy *policy, const struct request *request, struct host *host)
+{
+	host_cgroup_probe(policy, request, host);
 }
 
 void host_free(struct host *host)

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "plan/host_cgroup.h"
 
 struct policy;
 struct policy_pattern;
@@ -66,6 +67,9 @@ struct host {
 	bool seccomp_notify;        /* user notification */
 	bool seccomp_wait_killable; /* SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (Linux 5.19) */
 
+	/* control groups; only looked at when the policy asks for what needs one */
+	struct host_cgroup cgroup;
+
 	/* the system directories: entries of / and of /etc that the plan may show, found or not */
 	const struct host_path *top; /* "/usr", "/bin", ... in the order of the planner's table */
 	size_t top_count;
@@ -91,6 +95,12 @@ struct host {
  */
 int host_probe(const struct policy *policy, const struct request *request, struct host *ret_host,
 	struct err *err);
+/*
+ * Look at the control groups again, after this process has gone into another one. Never fails.
+ * host_probe() has done it once.
+ */
+void host_probe_cgroup(
+	const struct policy *policy, const struct request *request, struct host *host);
 void host_free(struct host *host);
 
 /* The facts of a path that was probed, or NULL. */

@@ -96,6 +96,7 @@ static void rule_of_op(struct builder *builder, const struct plan_op *op)
 	case OP_FILE:
 	case OP_MASK:
 	case OP_DEVPTS:
+	case OP_CGROUP: /* beneath /sys, below */
 	case OP_SEAL:
 		return;
 	}
@@ -127,6 +128,8 @@ int build_landlock(struct builder *builder)
 	rule(builder, "etc", READ_SYSTEM, false, true); /* a root directory may lack it */
 	rule(builder, "dev", READ | DEVICES, false, false);
 	rule(builder, "run", READ_SYSTEM, false, false);
+	if (plan->cgroup.kind != CGROUP_NONE)
+		rule(builder, "sys", READ_SYSTEM & ~EXECUTE, false, false);
 	for (size_t i = 0; i < plan->op_count; i++)
 		rule_of_op(builder, &builder->ops[i]);
 	return 0;

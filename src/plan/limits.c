@@ -1,4 +1,4 @@
-/* limits: which limits hold, and what holds them. */
+/* limits: which limits hold, and what holds them. Those that a group holds are cgroup.c's. */
 #define _GNU_SOURCE
 #include "plan/build.h"
 
@@ -15,21 +15,28 @@ static void rlimit(
 	limit->why = why;
 }
 
-/* Limits that only a control group holds get here only where best_effort lets them be missing. */
-static void need_cgroup(
-	struct builder *builder, const char *key, const struct policy_number *number)
+/*
+ * Where a group counts the time of all, the supervisor ends the box at the limit, and this is the
+ * second wall far behind it: for each process alone, and counted by the clock's ticks, which on a
+ * busy host can be a third too much. Where best_effort lets the group be missing it is all there
+ * is: SIGXCPU at the limit, SIGKILL a second later.
+ */
+static void cpu_limit(struct builder *builder)
 {
-	if (origin_set(&number->at))
-		build_not_enforced(builder, key);
+	uint64_t us = builder->policy->limits.cpu_us.value;
+	uint64_t seconds = (us + 999999) / 1000000;
+	if (!us)
+		return;
+	if (builder->plan->cgroup.cpu_us)
+		rlimit(builder, RLIMIT_CPU, 2 * seconds + 10, 2 * seconds + 10, "limits.cpu");
+	else
+		rlimit(builder, RLIMIT_CPU, seconds, seconds + 1, "limits.cpu");
 }
 
 int build_limits(struct builder *builder)
 {
 	const struct policy_limits *limits = &builder->policy->limits;
 	struct plan *plan = builder->plan;
-	need_cgroup(builder, "limits.memory", &limits->memory);
-	need_cgroup(builder, "limits.cpus", &limits->cpus_milli);
-	need_cgroup(builder, "limits.cpu", &limits->cpu_us);
 	plan->wall_us = limits->wall_us.value;
 	plan->grace_us = 1000000;
 	plan->output_max = limits->output.value;
@@ -51,16 +58,13 @@ int build_limits(struct builder *builder)
 			"limits.file_size");
 	/*
 	 * Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, so it is exact for a box;
-	 * one more for init, which is not the command's.
+	 * one more for init, which is not the command's. Where a group holds the same limit another
+	 * one more, so that it is the group that refuses: only it counts how often it did.
 	 */
-	if (limits->pids.value)
-		rlimit(builder, RLIMIT_NPROC, limits->pids.value + 1, limits->pids.value + 1,
-			"limits.pids");
-	/* Only each process alone, where best_effort lets the sum go unheld; then SIGXCPU, then
-	 * SIGKILL. */
-	if (limits->cpu_us.value) {
-		uint64_t seconds = (limits->cpu_us.value + 999999) / 1000000;
-		rlimit(builder, RLIMIT_CPU, seconds, seconds + 1, "limits.cpu");
+	if (limits->pids.value) {
+		uint64_t max = limits->pids.value + (plan->cgroup.pids_max ? 2 : 1);
+		rlimit(builder, RLIMIT_NPROC, max, max, "limits.pids");
 	}
+	cpu_limit(builder);
 	return 0;
 }

@@ -174,6 +174,53 @@ static int refuse_below_links(struct builder *builder)
 	return 0;
 }
 
+/*
+ * Where a v1 hierarchy is shown: by its first controller. In a struct plan_op's form, or NULL past
+ * the last one; v2 has one place.
+ */
+static const char *cgroup_target(struct builder *builder, size_t index)
+{
+	const struct plan_cgroup *cgroup = &builder->plan->cgroup;
+	struct arena *arena = &builder->plan->arena;
+	if (cgroup->kind == CGROUP_NONE || index >= cgroup->count)
+		return NULL;
+	if (cgroup->kind == CGROUP_V2)
+		return "sys/fs/cgroup";
+	const char *all = cgroup->controllers[index];
+	return arena_join(
+		arena, "sys/fs/cgroup/", arena_strndup(arena, all, strcspn(all, ",")), "");
+}
+
+/* Of v1 only what programs size themselves by: each mount costs as much as making a group. */
+static bool is_shown(const struct plan_cgroup *cgroup, size_t index)
+{
+	return cgroup->kind == CGROUP_V2 || index == 0 || (int)index == cgroup->memory ||
+	       (int)index == cgroup->cpu;
+}
+
+static void make_cgroup(struct builder *builder)
+{
+	const char *target;
+	for (size_t i = 0; (target = cgroup_target(builder, i)); i++) {
+		if (!is_shown(&builder->plan->cgroup, i))
+			continue;
+		build_parents(builder, target);
+		make_dir(builder, target, 0555);
+	}
+}
+
+static void show_cgroup(struct builder *builder)
+{
+	const char *target;
+	for (size_t i = 0; (target = cgroup_target(builder, i)); i++) {
+		if (!is_shown(&builder->plan->cgroup, i))
+			continue;
+		struct plan_op *op = build_op(builder, OP_CGROUP, target, "private");
+		op->source = builder->plan->cgroup.controllers[i];
+		op->flags = OPF_READONLY | OPF_NOEXEC;
+	}
+}
+
 static void make_skeleton(struct builder *builder)
 {
 	show_top(builder);
@@ -182,6 +229,7 @@ static void make_skeleton(struct builder *builder)
 	make_dev(builder);
 	make_run(builder);
 	make_dir(builder, "proc", 0555);
+	make_cgroup(builder);
 	make_dir(builder, "tmp", 01777);
 	if (!taken(builder, "var")) {
 		make_dir(builder, "var", 0755);
@@ -213,14 +261,24 @@ static int build_home(struct builder *builder, const char **ret_home)
 	return 0;
 }
 
+/*
+ * What lies in the tmpfs is counted as the box's memory. With half of that at most, a command that
+ * fills the disk is told so (ENOSPC) and not killed for its memory.
+ */
 static void build_root(struct builder *builder)
 {
 	struct plan *plan = builder->plan;
-	uint64_t disk = builder->policy->limits.disk.value;
+	uint64_t disk = builder->policy->limits.disk.value, half = plan->cgroup.memory_max / 2;
 	plan->root_size = disk ? disk : (uint64_t)512 << 20;
-	/* An inode costs the kernel about a kilobyte: their number is bounded with the bytes. */
-	uint64_t inodes = plan->root_size / 4096;
-	inodes = inodes < 4096 ? 4096 : inodes > 1000000 ? 1000000 : inodes;
+	bool halved = half && half < plan->root_size;
+	if (halved)
+		plan->root_size = half / 4096 * 4096;
+	/*
+	 * An inode costs the kernel about a kilobyte: their number is bounded with the bytes. The
+	 * box itself needs some hundred.
+	 */
+	uint64_t inodes = plan->root_size / 4096, least = halved ? 1024 : 4096;
+	inodes = inodes < least ? least : inodes > 1000000 ? 1000000 : inodes;
 	struct plan_option *options = ARENA_ARRAY(&plan->arena, 4, struct plan_option);
 	options[0] = (struct plan_option){ "mode", "0755" };
 	options[1] = (struct plan_option){ "size",
@@ -236,6 +294,7 @@ static void show_private(struct builder *builder, const char *home)
 	show_devices(builder);
 	build_op(builder, OP_DEVPTS, "dev/pts", "private");
 	build_op(builder, OP_PROC, "proc", "private");
+	show_cgroup(builder);
 	window(builder, "tmp", "private");
 	window(builder, "dev/shm", "private");
 	if (home)

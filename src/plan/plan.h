@@ -31,6 +31,8 @@ enum plan_op_kind {
 	OP_MASK,   /* cover target with an unreadable empty file or directory */
 	OP_PROC,   /* a new /proc */
 	OP_DEVPTS, /* a new devpts instance */
+	OP_CGROUP, /* the box's own control group, read-only; `source`: of v1 the controllers, else
+		      NULL */
 	OP_SEAL,   /* everything attached so far becomes read-only, nosuid, nodev */
 };
 
@@ -78,6 +80,42 @@ struct plan_rlimit {
 	int resource; /* RLIMIT_* */
 	struct rlimit limit;
 	const char *why;
+};
+
+/*
+ * The control groups in which the box is counted and held: one (v2), or one in each hierarchy that
+ * is needed (v1). All have the same name, in the directories `parents`.
+ */
+enum plan_cgroup_kind { CGROUP_NONE, CGROUP_V2, CGROUP_V1 };
+#define PLAN_CGROUPS_MAX 6
+
+struct plan_cgroup_file {
+	int group;         /* index into parents */
+	const char *file;  /* "memory.max" */
+	const char *value; /* what to write */
+	bool optional;     /* a kernel that does not have it is no error */
+	const char *key;   /* the policy's key that it holds, for errors: "limits.memory" */
+};
+
+struct plan_cgroup {
+	enum plan_cgroup_kind kind;
+	const char *parents[PLAN_CGROUPS_MAX]; /* absolute directories of the host */
+	const char
+		*controllers[PLAN_CGROUPS_MAX]; /* v1: of that hierarchy, "cpu,cpuacct"; v2: NULL */
+	size_t count;
+	const char *name;   /* of the directory that is made in each: "agentbox-PID-NUMBER" */
+	const char *leaf;   /* v2: the supervisor first moves itself into this group, made below
+			       parents[0] if it is not there: "agentbox-self"; NULL: need not */
+	const char *enable; /* v2: to be written to parents[0]'s cgroup.subtree_control; NULL */
+	const struct plan_cgroup_file *files; /* in this order, before anybody enters */
+	size_t file_count;
+	/* v1: which group counts what; -1: none does. v2: 0 or -1 */
+	int memory, pids, cpu, cpuacct;
+	/* what is held, for the supervisor's judgement; 0: not asked for */
+	uint64_t memory_max; /* bytes */
+	uint64_t pids_max;   /* of the command, without init */
+	uint64_t cpu_us;     /* summed processor time of all processes; watched, then SIGKILL */
+	unsigned cpu_width;  /* how many processors it can use at once, at least 1 */
 };
 
 /* A ready seccomp program. */
@@ -128,6 +166,8 @@ struct plan {
 	uint64_t grace_us;   /* between SIGTERM and SIGKILL */
 	uint64_t output_max; /* bytes kept of each stream */
 	bool output_kill;    /* past it the box is killed; else truncated */
+
+	struct plan_cgroup cgroup;
 
 	/* system calls */
 	struct filter filter;

@@ -144,6 +144,16 @@ static void put_violations(struct json *json, const struct result *result)
 	json_close(json);
 }
 
+static const char *cgroup_word(const struct plan *plan)
+{
+	static const char *const words[] = {
+		[CGROUP_NONE] = "none",
+		[CGROUP_V2] = "v2",
+		[CGROUP_V1] = "v1",
+	};
+	return words[plan ? plan->cgroup.kind : CGROUP_NONE];
+}
+
 static void put_enforcement(struct json *json, const struct plan *plan)
 {
 	uint64_t ns = plan ? plan->namespaces : 0;
@@ -156,7 +166,7 @@ static void put_enforcement(struct json *json, const struct plan *plan)
 	else
 		json_put_null(json, "landlock_abi");
 	json_put_text(json, "seccomp", plan ? plan->filter.name : NULL);
-	json_put_text(json, "cgroup", "none");
+	json_put_text(json, "cgroup", cgroup_word(plan));
 	json_put_text(json, "workspace", plan ? plan->workspace : NULL);
 	json_put_text(json, "network", plan ? plan->network : NULL);
 	json_open_array(json, "not_enforced");

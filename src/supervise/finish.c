@@ -28,13 +28,18 @@ static void set_own_end(struct run *run)
 	struct result *result = run->result;
 	set_end(run);
 	result->status = result->signal ? STATUS_SIGNALED : STATUS_EXITED;
-	/* These two signals are how the kernel says that a limit was passed (setrlimit(2)). */
-	if (result->signal == SIGXCPU && has_rlimit(run->plan, RLIMIT_CPU)) {
+	/* These two signals are how the kernel says that a limit was passed (setrlimit(2)). Where a
+	 * group counts the time, the first is never ours. */
+	if (result->signal == SIGXCPU && run->plan->cgroup.cpu_us == 0 &&
+		has_rlimit(run->plan, RLIMIT_CPU)) {
 		result->status = STATUS_LIMIT;
 		result->limits_hit |= LIMIT_CPU;
 	} else if (result->signal == SIGXFSZ && has_rlimit(run->plan, RLIMIT_FSIZE)) {
 		result->status = STATUS_LIMIT;
 		result->limits_hit |= LIMIT_FILE_SIZE;
+	} else if (result->signal == SIGKILL && (limits_reached(run) & LIMIT_MEMORY)) {
+		/* The kernel killed for memory, and this process was killed so. */
+		result->status = STATUS_LIMIT;
 	}
 }
 
@@ -74,6 +79,12 @@ static void set_error(struct run *run)
 			"ended");
 		break;
 	default:
+		if (limits_reached(run) & LIMIT_MEMORY) {
+			err_set(error, ERR_box_died, 0,
+				"the box passed limits.memory before the command was started");
+			err_hint_set(error, "give limits.memory a larger value");
+			break;
+		}
 		err_set(error, ERR_box_died, 0,
 			"the box ended before the command was started, without saying why");
 		err_hint_set(error, "somebody may have killed it, or the host is out of memory; "
@@ -82,11 +93,21 @@ static void set_error(struct run *run)
 }
 
 /* Init is agentbox's own: whatever made it misbehave, the command was ended with it. */
-static void set_lost(struct run *run, const char *code, const char *words)
+static void set_misbehaved(struct run *run, const char *code, const char *words)
 {
 	set_end(run);
 	run->result->status = run->result->signal ? STATUS_SIGNALED : STATUS_EXITED;
 	result_warning(run->result, code, words);
+}
+
+/* The kernel takes init too when the box has no more memory; else it was somebody outside. */
+static void set_lost(struct run *run)
+{
+	if (limits_reached(run) & LIMIT_MEMORY)
+		set_by_us(run, STATUS_LIMIT, LIMIT_MEMORY);
+	else
+		set_misbehaved(run, "box_killed",
+			"the box's init ended unexpectedly, and the command with it");
 }
 
 static void set_status(struct run *run)
@@ -98,6 +119,9 @@ static void set_status(struct run *run)
 	case BLAME_WALL:
 		set_by_us(run, STATUS_TIMEOUT, LIMIT_WALL);
 		return;
+	case BLAME_CPU:
+		set_by_us(run, STATUS_LIMIT, LIMIT_CPU);
+		return;
 	case BLAME_OUTPUT:
 		set_by_us(run, STATUS_LIMIT, LIMIT_OUTPUT);
 		return;
@@ -108,12 +132,11 @@ static void set_status(struct run *run)
 		set_cancelled(run);
 		return;
 	case BLAME_LOST:
-		set_lost(run, "box_killed",
-			"the box's init ended unexpectedly, and the command with it");
+		set_lost(run);
 		return;
 	case BLAME_PROTOCOL:
 		if (run->started) {
-			set_lost(run, "box_protocol",
+			set_misbehaved(run, "box_protocol",
 				"the box sent a message that has no place, and was killed");
 			return;
 		}
@@ -141,10 +164,13 @@ static void set_timing(struct run *run)
 int run_finish(struct run *run)
 {
 	struct result *result = run->result;
+	limits_remove(run);
 	set_timing(run);
 	if (run->blame == BLAME_BROKEN)
 		return -1;
 	set_status(run);
+	/* Whatever the end was put down to. */
+	result->limits_hit |= limits_reached(run);
 	/* Full to the last page at the end: then writes were refused. Less than that tells nothing.
 	 */
 	const uint64_t page = 4096, used = result->usage.disk_bytes;

@@ -124,8 +124,11 @@ static void prepare(struct run *run)
 static bool wait_for(struct run *run)
 {
 	struct timespec limit, *timeout = NULL;
-	if (run->deadline != NEVER) {
-		int64_t left = run->deadline - run_now();
+	int64_t until = limits_due(run);
+	if (run->deadline < until)
+		until = run->deadline;
+	if (until != NEVER) {
+		int64_t left = until - run_now();
 		if (left < 0)
 			left = 0;
 		limit = (struct timespec){ .tv_sec = left / 1000000000,
@@ -189,6 +192,9 @@ void run_loop(struct run *run)
 		prepare(run);
 		if (wait_for(run))
 			dispatch(run);
+		int64_t look = limits_due(run);
+		if (look != NEVER && run_now() >= look)
+			limits_look(run);
 		if (run->deadline != NEVER && run_now() >= run->deadline)
 			run_event(run, EVENT_TIMER);
 		if (run->state == STATE_DRAINING)

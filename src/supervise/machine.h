@@ -35,6 +35,7 @@
 	X(CANCEL, "the caller's first signal")                                                     \
 	X(CANCEL_AGAIN, "another signal of the caller's")                                          \
 	X(OUTPUT_LIMIT, "a stream passed its maximum and the policy says kill")                    \
+	X(CPU_LIMIT, "the box has used all the processor time that it may")                        \
 	X(DENIED, "a violation, and the policy says kill")                                         \
 	X(PROTOCOL, "a message that has no place here")                                            \
 	X(BROKEN, "the supervisor itself cannot go on")                                            \
@@ -78,6 +79,7 @@ enum blame {
 	BLAME_PROTOCOL, /* a message that has no place */
 	BLAME_LOST,     /* init was ended by somebody else while the command ran */
 	BLAME_WALL,
+	BLAME_CPU,
 	BLAME_CANCEL,
 	BLAME_OUTPUT,
 	BLAME_DENIED,

@@ -2,7 +2,8 @@
  * run: the state of one supervise_run, shared by the files of this room and by nobody else.
  *
  * loop.c waits and finds events; act.c carries out what machine.c answers; capture.c, pump.c,
- * sink.c, listener.c and terminal.c each own the descriptors of their part; usage.c reaps.
+ * sink.c, listener.c and terminal.c each own the descriptors of their part; usage.c reaps, and
+ * limits.c asks the box's control groups.
  * Functions here return nothing unless said: what goes wrong becomes an event.
  */
 #ifndef AGENTBOX_SUPERVISE_RUN_H
@@ -111,6 +112,8 @@ struct run {
 	struct sync_ended how;
 	bool alone; /* init has told that all other processes are gone */
 	bool reaped;
+	int64_t next_look;               /* at the box's processor time; 0: when the command runs */
+	struct cgroup_counters counters; /* of its control groups, at the end; else unknown */
 
 	int listener; /* -1: none, or all filtered tasks are gone */
 	struct output out[2];
@@ -167,6 +170,17 @@ void terminal_restore(struct run *run);
 /* usage.c */
 /* Init has ended: take its exit status, and the usage of all that it waited for. */
 void usage_reap(struct run *run);
+
+/* limits.c */
+/* When the box's processor time must be looked at next, CLOCK_MONOTONIC in ns; or NEVER. */
+int64_t limits_due(const struct run *run);
+void limits_look(struct run *run);
+/* Everybody has ended: what was counted, into the usage too. */
+void limits_read(struct run *run);
+/* The limits (enum limit_bit) that were reached by what limits_read() found. */
+unsigned limits_reached(const struct run *run);
+/* Remove the groups; one that cannot be removed is a warning. */
+void limits_remove(struct run *run);
 
 /* finish.c */
 /* How it ended, in *run->result, once the box is gone. 0 or -1 with *run->err. */

@@ -79,6 +79,7 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 		box_kill(box);
 		while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
 			;
+		(void)cgroup_remove(&box->cgroup);
 		return err_set(err, ERR_no_resources, ENOMEM, "no memory to supervise the box");
 	}
 	struct run run = {
@@ -91,6 +92,8 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 		.msg_fd = -1,
 		.listener = -1,
 		.tty = { .master = -1, .caller = -1 },
+		.counters = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
+			UNKNOWN },
 		.chunk = chunk,
 	};
 	run_begin(&run);

@@ -35,7 +35,8 @@ int supervise_signals(sigset_t *ret_old);
  * leftovers, timing of *result, and result->error with status error when the command never ran.
  * A timing.setup_us that is there already (what box_spawn took) is added to.
  * Returns 0, or -1 with *err only for failures of the supervisor itself (then the box is killed and
- * waited for first). When it returns no process of the box is left.
+ * waited for first). When it returns no process of the box is left, and no control group, or else a
+ * warning tells.
  */
 int supervise_run(const struct plan *plan, struct box *box, const struct supervise_io *io,
 	struct result *result, struct err *err);

@@ -1,4 +1,7 @@
-/* usage: reaps init, and with that takes what the whole box used. */
+/*
+ * usage: reaps init, and with that takes what the whole box used; what control groups counted goes
+ * before it. Judges none of the numbers.
+ */
 #define _GNU_SOURCE
 #include "supervise/run.h"
 #include "base/sys.h"
@@ -25,10 +28,12 @@ void usage_reap(struct run *run)
 		r = sys_ret(syscall(SYS_waitid, P_PIDFD, run->box->pidfd, &info, WEXITED, &all));
 	while (r == -EINTR);
 	run->reaped = true;
-	if (r < 0)
-		return; /* reaped by somebody else: the numbers stay unknown */
-	usage->cpu_user_us = in_us(&all.ru_utime);
-	usage->cpu_system_us = in_us(&all.ru_stime);
-	usage->memory_peak_bytes =
-		run->have_ended ? run->how.maxrss_bytes : (uint64_t)all.ru_maxrss * 1024u;
+	/* Reaped by somebody else: its numbers stay unknown. */
+	if (r >= 0) {
+		usage->cpu_user_us = in_us(&all.ru_utime);
+		usage->cpu_system_us = in_us(&all.ru_stime);
+		usage->memory_peak_bytes =
+			run->have_ended ? run->how.maxrss_bytes : (uint64_t)all.ru_maxrss * 1024u;
+	}
+	limits_read(run);
 }

@@ -1,7 +1,9 @@
 """Makes the system calls of a box's set-up fail one by one, in every process that takes part, and holds
 the outcome to one of two: a clear error and nothing run, or a box that is as it is without the fault.
 
-    faults.py PROBES AGENTBOX RESULTS
+    faults.py PROBES AGENTBOX RESULTS [LIMITS]
+
+LIMITS are added to the policy's: "memory: 64MiB". Those that control groups hold must be in force, too.
 
 In the box runs tests/probe/probe.c, whose report of what it sees and may do is compared with the one of a
 run without a fault. The tracer (tests/probe/fault.c) waits for every process that it has ever seen, so one
@@ -59,6 +61,7 @@ ALIKE = {errno.EPERM: 10, errno.ENOMEM: 2}
 
 EXIT_STATUS = {"command_not_found": 127, "not_executable": 126, "interpreter_missing": 126, "exec_failed": 126}
 
+PIDS = 50
 POLICY = """version: 1
 name: faults
 filesystem:
@@ -67,13 +70,13 @@ filesystem:
   read: [granted]
   hide: [hidden.txt, "*.secret"]
   protect: [protected.txt]
-limits: {open_files: 100, wall: 20s, pids: 50}
+limits: {open_files: 100, wall: 20s, pids: %d%s}
 """
 
 Call = collections.namedtuple("Call", "process role name nth label early")
 
 
-def prepare(place, probes):
+def prepare(place, probes, limits):
     """A workspace and a policy that use every kind of operation; returns the workspace."""
     work = os.path.join(place, "work")
     os.makedirs(os.path.join(place, "granted"))
@@ -82,7 +85,7 @@ def prepare(place, probes):
         with open(os.path.join(place, name), "w", encoding="utf-8") as file:
             file.write(name)
     with open(os.path.join(place, "policy.yaml"), "w", encoding="utf-8") as file:
-        file.write(POLICY)
+        file.write(POLICY % (PIDS, limits and ", " + limits))
     shutil.copy(os.path.join(probes, "probe-probe"), os.path.join(work, "probe"))
     return work
 
@@ -115,6 +118,18 @@ def excess(report, usual):
             more = sorted(set(value) - set(usual[key]))
             if more:
                 found.append("%s: also %s" % (key, more))
+        elif key == "rlimits":
+            # Without a group the resource limit alone holds, one lower.
+            looser = sorted(name for name, max in value.items()
+                            if max != usual[key][name] and (max is None or max > (usual[key][name] or 0)))
+            if looser:
+                found.append("rlimits: looser: %s" % looser)
+        elif key == "groups":
+            # A group for the number of processes alone may be missing: the resource limit is the same, then.
+            looser = sorted(name for name, value in usual[key].items() if report[key].get(name) != value
+                            and not (name.endswith("pids.max") and report["rlimits"]["nproc"] <= PIDS + 1))
+            if looser:
+                found.append("groups: not in force: %s" % looser)
         elif value != usual[key]:
             found.append("%s: %s, not %s" % (key, value, usual[key]))
     return "; ".join(found)[:400]
@@ -159,9 +174,9 @@ def choose(calls, most):
 
 
 class Faults:
-    def __init__(self, probes, agentbox, place):
+    def __init__(self, probes, agentbox, place, limits):
         self.fault = os.path.join(probes, "probe-fault")
-        self.work = prepare(place, probes)
+        self.work = prepare(place, probes, limits)
         self.line = [agentbox, "run", "-p", os.path.join(place, "policy.yaml"), "--", "./probe"] + asked_paths(self.work)
         self.calls, self.report = list_calls(self.fault, self.line, self.work)
         self.results = []
@@ -226,9 +241,10 @@ def mounts():
 
 def main():
     probes, agentbox, results = sys.argv[1:4]
+    limits = sys.argv[4] if len(sys.argv) > 4 else ""
     before = mounts()
     with tempfile.TemporaryDirectory() as place:
-        faults = Faults(probes, agentbox, place)
+        faults = Faults(probes, agentbox, place, limits)
         outcomes = faults.all()
     with open(results, "a", encoding="utf-8") as file:
         file.writelines(faults.results)

@@ -3,6 +3,8 @@
 # From tests/run come: AGENTBOX (the program), AGENTBOX_PROBES (directory of the probe programs),
 # AGENTBOX_RESULTS (file to which every result line is added, for the schema check), and
 # AGENTBOX_MUST_RUN (what this machine has; a skip for one of these is a failure).
+# In a virtual machine: AGENTBOX_SLOW (a whole number: how many times slower than others it is) and
+# AGENTBOX_TEST_PLACE (v2-root, v2-user, v2-plain, v2-systemd: who runs there, with which groups).
 # shellcheck shell=bash disable=SC2034
 
 bats_require_minimum_version 1.5.0
@@ -10,6 +12,7 @@ bats_require_minimum_version 1.5.0
 : "${AGENTBOX:=agentbox}"
 : "${AGENTBOX_PROBES:=/nonexistent}"
 : "${AGENTBOX_RESULTS:=/dev/null}"
+: "${AGENTBOX_SLOW:=1}"
 
 # The workspace is the current directory of every test; what else a test makes stands beside it.
 setup() {
@@ -46,12 +49,15 @@ none_of() {
 }
 
 # needs WORD...: each is a command, or one of the kernel's features below. Skips the test when the
-# machine lacks it, or fails it when AGENTBOX_MUST_RUN says that the machine has it.
+# machine lacks it, or fails it when AGENTBOX_MUST_RUN says that the machine has it. (Control groups
+# it can have for root only: they must be there for root.)
 needs() {
-	local word
+	local word must
 	for word; do
 		has "$word" && continue
-		case ",${AGENTBOX_MUST_RUN-}," in
+		must=,${AGENTBOX_MUST_RUN-},
+		[[ $word != cgroup* || $(id -u) = 0 ]] || must=''
+		case $must in
 		*",$word,"*) fail "this machine must have: $word" || return ;;
 		*) skip "this machine lacks: $word" ;;
 		esac
@@ -72,8 +78,51 @@ has() {
 	ptrace) "$AGENTBOX_PROBES/probe-fault" list true 2>/dev/null ;;
 	pty) script -qec true /dev/null >/dev/null 2>&1 </dev/null ;;
 	x86_64) [ "$(uname -m)" = x86_64 ] ;;
+	cgroup) has cgroup1 || has cgroup2 ;;
+	cgroup1) # the memory controller is one of version 1, and the own group there may be written
+		[ -w "$(own_group memory)" ]
+		;;
+	cgroup2) # groups of version 2 with limits can be made
+		case ${AGENTBOX_TEST_PLACE-} in
+		v2-plain) false ;;
+		v2-*) true ;;
+		*) may_limit_v2 ;;
+		esac
+		;;
 	*) PATH=$box_path command -v "$1" >/dev/null ;;
 	esac
+}
+
+# own_group CONTROLLER: the directory of the group that this shell is in; "" for version 2.
+own_group() {
+	local path mount root group
+	path=$(awk -F: -v c="$1" 'c == "" ? $1 == 0 : index("," $2 ",", "," c ",") {print $3; exit}' /proc/self/cgroup)
+	read -r root mount < <(awk -v c="$1" 'c == "" ? / - cgroup2 / : / - cgroup / && index("," $NF ",", "," c ",") {
+		print $4, $5; exit}' /proc/self/mountinfo)
+	[ -n "$path" ] && [ -n "$mount" ] || return
+	group=$mount${path#"${root%/}"}
+	echo "${group%/}"
+}
+
+# Without the program's own words: a group from here up that is ours hands the controllers on to its children.
+may_limit_v2() {
+	local level
+	level=$(own_group "") || return
+	if [ "$(id -u)" = 0 ] && [ ! -e "$level/cgroup.type" ]; then
+		grep -qw memory "$level/cgroup.controllers"
+		return
+	fi
+	while [ -w "$level/cgroup.procs" ] && [ -e "$level/cgroup.type" ]; do
+		! grep -qw memory "$level/cgroup.subtree_control" || return 0
+		[ "$(id -u)" != 0 ] || delegated "$level" || return
+		level=${level%/*}
+	done
+	return 1
+}
+
+delegated() {
+	"$python" -c 'import os, sys
+sys.exit(not any(n in ("trusted.delegate", "user.delegate") for n in os.listxattr(sys.argv[1])))' "$1"
 }
 
 box_path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -158,7 +207,58 @@ want_denied() {
 
 # quickly MS: the last box took less. The bounds leave room for a busy machine.
 quickly() {
-	[ "$took_ms" -lt "$1" ] || fail "took $took_ms ms, at most $1 are right"
+	[ "$took_ms" -lt "$(slow "$1")" ] || fail "took $took_ms ms, at most $(slow "$1") are right"
+}
+
+# slow N: a number of seconds or milliseconds, for a machine that is AGENTBOX_SLOW times slower.
+slow() {
+	echo $(($1 * AGENTBOX_SLOW))
+}
+
+# using WAY...: the command line inside for limits.py.
+using() {
+	cp "$BATS_TEST_DIRNAME/limits.py" "$work/limits.py"
+	inside=("$python" -I -S limits.py "$@")
+}
+
+# A control group holds the box, and nothing of the policy is missing.
+want_group() {
+	want '.enforcement.cgroup == "v1" or .enforcement.cgroup == "v2"' '.enforcement.not_enforced == []' \
+		'.error == null'
+	case ${AGENTBOX_TEST_PLACE-} in
+	v2-*) want '.enforcement.cgroup == "v2"' ;;
+	esac
+}
+
+# limit_ended KEY: the limit, and only it, ended the command.
+limit_ended() {
+	want ".status == \"limit\" and .limits_hit == [\"$1\"] and .exit_code == null and .error == null"
+	[ "$code" = 137 ] || fail "exit status $code"
+}
+
+# groups_left [PART]: every directory in any hierarchy that a box's group can be, and the records of them.
+groups_left() {
+	find /sys/fs/cgroup -type d -name "*agentbox*${1-}*" ! -name agentbox-self 2>/dev/null | sort
+	find /run/agentbox "${XDG_RUNTIME_DIR-/nonexistent}/agentbox" "${XDG_STATE_HOME-$HOME/.local/state}/agentbox" \
+		-type f -name "*agentbox*${1-}*" 2>/dev/null | sort
+}
+
+# in_background ARGS...: like box, but goes on at once; $runner is agentbox itself, whose number is in the
+# name of its groups.
+in_background() {
+	"$AGENTBOX" run -p "$policy" "$@" >"$result" 2>"$words" &
+	runner=$!
+}
+
+# Waits until the box in the background has its groups and has printed UP to the file that it writes.
+until_there() {
+	local _
+	for _ in $(seq 200); do
+		[ ! -e "$1" ] || return 0
+		sleep "0.0$((AGENTBOX_SLOW > 1 ? 9 : 2))"
+	done
+	cat -v "$words" "$result" >&2
+	fail "the box did not start"
 }
 
 # plain ARGS...: any other command of agentbox; leaves its output in $output, its status in $code.

@@ -165,7 +165,7 @@ gone() {
 	traces() {
 		wc -l </proc/self/mountinfo
 		find /tmp /dev/shm /run -maxdepth 1 -user "$(id -u)" -newer "$top/start" ! -name 'bats*' ! -name 'cc*' | sort
-		find /sys/fs/cgroup -name '*agentbox*' 2>/dev/null
+		find /sys/fs/cgroup -name '*agentbox*' -user "$(id -u)" 2>/dev/null
 		grep -lz "AGENTBOX_TEST_MARK=$AGENTBOX_TEST_MARK" /proc/[0-9]*/environ 2>/dev/null |
 			grep -vE "/($$|$BASHPID)/" | xargs -r dirname | xargs -rI{} cat {}/comm 2>/dev/null | grep -vE '^(bash|bats|grep|xargs)'
 	}

@@ -17,7 +17,8 @@ MAIN_LINES = 40
 
 # What a room may include of the other rooms; "base" stands for all of its headers.
 PUBLIC = {"policy/policy.h", "plan/plan.h", "plan/host.h", "plan/request.h", "plan/filter.h",
-          "plan/explain.h", "plan/gaps.h", "plan/host_diagnosis.h", "policy/keys.h", "box/box.h", "box/stages.h",
+          "plan/explain.h", "plan/gaps.h", "plan/host_diagnosis.h", "policy/keys.h", "box/box.h", "box/cgroup.h",
+          "box/stages.h",
           "box/sync.h", "report/result.h", "report/dump.h", "supervise/supervise.h"}
 ROOMS = {
     "base": set(),
@@ -44,6 +45,7 @@ LIBRARIES = {
     "seccomp.h": set(),
     "sha2.h": None,
     "bpf/": set(),
+    "systemd/": {"cli/scope_main.c"},
 }
 
 # Written while agentbox is built.

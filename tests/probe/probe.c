@@ -317,6 +317,33 @@ static void report_signals(void)
 	printf("],");
 }
 
+/* The limits that the own control group shows, where there is one. */
+static void report_groups(void)
+{
+	static const char *const files[] = { "memory.max", "pids.max", "cpu.max",
+		"memory/memory.limit_in_bytes", "pids/pids.max", "cpu/cpu.cfs_quota_us" };
+	bool first = true;
+
+	printf("\"groups\":{");
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char path[128], value[64];
+		snprintf(path, sizeof(path), "/sys/fs/cgroup/%s", files[i]);
+		FILE *file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fgets(value, sizeof(value), file)) {
+			value[strcspn(value, "\n")] = 0;
+			if (!first)
+				putchar(',');
+			first = false;
+			put_key(files[i]);
+			put_string(value);
+		}
+		fclose(file);
+	}
+	printf("},");
+}
+
 int main(int argc, char **argv)
 {
 	int terminal;
@@ -339,6 +366,7 @@ int main(int argc, char **argv)
 	report_directory("interfaces", "/proc/self/net/dev_snmp6", false);
 	report_mounts();
 	report_limits();
+	report_groups();
 	report_signals();
 	report_access(argv + 1);
 	printf("\"end\":true}\n");

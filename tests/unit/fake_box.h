@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "box/box.h"
+#include "box/cgroup.h"
 #include "box/sync.h"
 #include "check.h"
 #include "plan/plan.h"
@@ -37,6 +38,7 @@ typedef void script(struct fake *fake);
 /* What a test asks for and what it got. */
 struct stage_play {
 	struct plan plan;
+	struct cgroup cgroup; /* the box's; taken by the run */
 	struct supervise_io io;
 	struct result result;
 	struct err err;
@@ -184,6 +186,7 @@ static inline void play_init(struct stage_play *play)
 	};
 	play->plan.output_max = 65536;
 	play->plan.grace_us = 2000000;
+	cgroup_init(&play->cgroup);
 	result_init(&play->result);
 }
 
@@ -221,6 +224,7 @@ static inline void play_run(struct stage_play *play, script *child)
 	box.stdin_fd = in[1];
 	box.stdout_fd = out[0];
 	box.stderr_fd = err[0];
+	box.cgroup = play->cgroup;
 	fcntl(in[1], F_SETFL, O_NONBLOCK | O_WRONLY);
 	fcntl(out[0], F_SETFL, O_NONBLOCK);
 	fcntl(err[0], F_SETFL, O_NONBLOCK);

@@ -9,7 +9,7 @@ static const char letters[] = "?SERTNKDO";
 static const struct {
 	enum machine_event event;
 	const char *next;  /* for S E R T N K D O */
-	const char *blame; /* f d l p L w c o v b, '.': none */
+	const char *blame; /* f d l p L w u c o v b, '.': none */
 } expected[] = {
 	{ EVENT_FDS, "SKKKKKDO", ".pppp..." },
 	{ EVENT_EXECING, "EKKKKKDO", ".pppp..." },
@@ -23,12 +23,13 @@ static const struct {
 	{ EVENT_CANCEL, "KKTTNKOO", "ccc...c." },
 	{ EVENT_CANCEL_AGAIN, "KKKKKKOO", "ccc...c." },
 	{ EVENT_OUTPUT_LIMIT, "KKKKNKDO", "poooooo." },
+	{ EVENT_CPU_LIMIT, "SEKKNKDO", "..uu...." },
 	{ EVENT_DENIED, "KKKKNKDO", "vvvv...." },
 	{ EVENT_PROTOCOL, "KKKKKKDO", "ppppp..." },
 	{ EVENT_BROKEN, "KKKKKKOO", "bbbbbbb." },
 	{ EVENT_DRAINED, "SERTNKOO", "........" },
 };
-static const char blames[] = ".fdlpLwcovb";
+static const char blames[] = ".fdlpLwucovb";
 
 static void every_cell(void)
 {

@@ -164,6 +164,24 @@ static void golden_plans_are_as_committed(void)
 	golden("host-network",
 		"version: 1\nname: host\nnetwork: host\nfilesystem: {workspace: none}\n", &common,
 		&request);
+
+	struct host grouped = common;
+	grouped.cgroup = (struct host_cgroup){ .probed = true,
+		.levels = { { .dir = "/sys/fs/cgroup/a.scope",
+			.owned = true,
+			.writable = true,
+			.domain = true,
+			.available = 1u << CONTROLLER_MEMORY | 1u << CONTROLLER_PIDS |
+				     1u << CONTROLLER_CPU | 1u << CONTROLLER_CPUSET,
+			.processes = 1 } },
+		.level_count = 1,
+		.online = 4,
+		.cpus = "0-3",
+		.number = 5 };
+	golden("cgroup",
+		"version: 1\nname: cgroup\nfilesystem: {workspace: none}\n"
+		"limits: {memory: 64MiB, cpu: 1500ms, cpus: 2, pids: 8}\n",
+		&grouped, &request);
 }
 
 /* A host that lacks one thing, or a policy that asks for one too many: what must come of it. */
@@ -208,9 +226,9 @@ static const struct refusal refusals[] = {
 	{ "allow-list", "version: 1\nnetwork:\n  allow: [a.test]\n", nothing, ERR_unsupported, 3 },
 	{ "overlay", "version: 1\nfilesystem:\n  workspace: overlay\n", nothing, ERR_unsupported,
 		3 },
-	{ "memory", "version: 1\nlimits:\n  memory: 1GiB\n", nothing, ERR_unsupported, 3 },
-	{ "cpus", "version: 1\nlimits: {cpus: 0.5}\n", nothing, ERR_unsupported, 2 },
-	{ "cpu", "version: 1\nlimits: {cpu: 2s}\n", nothing, ERR_unsupported, 2 },
+	{ "memory", "version: 1\nlimits:\n  memory: 1GiB\n", nothing, ERR_cgroup_unavailable, 3 },
+	{ "cpus", "version: 1\nlimits: {cpus: 0.5}\n", nothing, ERR_cgroup_unavailable, 2 },
+	{ "cpu", "version: 1\nlimits: {cpu: 2s}\n", nothing, ERR_cgroup_unavailable, 2 },
 	{ "secrets", "version: 1\nsecrets: {K: {env: K}}\n", nothing, ERR_unsupported, 2 },
 	{ "tools", "version: 1\ntools:\n  t: {command: [/bin/true]}\n", nothing, ERR_unsupported,
 		3 },

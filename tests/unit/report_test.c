@@ -185,6 +185,25 @@ static void extreme_results_are_json(void)
 	result_free(&r);
 }
 
+static void kinds_of_control_groups(void)
+{
+	static const struct {
+		enum plan_cgroup_kind kind;
+		const char *word;
+	} kinds[] = { { CGROUP_NONE, "none" }, { CGROUP_V2, "v2" }, { CGROUP_V1, "v1" } };
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		struct plan with = { .cgroup.kind = kinds[i].kind };
+		struct result r;
+		AUTO_BUF out = { 0 };
+		result_init(&r);
+		r.plan = &with;
+		json_t *j = parse(&r, false, &out);
+		CHECK_TEXT(text_at(json_object_get(j, "enforcement"), "cgroup"), kinds[i].word);
+		json_decref(j);
+		result_free(&r);
+	}
+}
+
 static void an_error_has_no_outcome(void)
 {
 	struct result r;
@@ -203,6 +222,7 @@ static void an_error_has_no_outcome(void)
 	json_t *enforcement = json_object_get(j, "enforcement");
 	CHECK(json_is_false(json_object_get(enforcement, "user_ns")) &&
 		json_is_null(json_object_get(enforcement, "seccomp")));
+	CHECK_TEXT(text_at(enforcement, "cgroup"), "none");
 	json_decref(j);
 
 	/* Strings that fill their fields to the last byte, as they may come over a socket. */
@@ -507,6 +527,7 @@ int main(int argc, char **argv)
 	RUN(exit_statuses);
 	RUN(ids_are_ulids);
 	RUN(extreme_results_are_json);
+	RUN(kinds_of_control_groups);
 	RUN(an_error_has_no_outcome);
 	RUN(live_streams_are_null);
 	RUN(violations_and_warnings_have_a_maximum);
