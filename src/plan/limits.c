@@ -58,13 +58,12 @@ int build_limits(struct builder *builder)
 			"limits.file_size");
 	/*
 	 * Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, so it is exact for a box;
-	 * one more for init, which is not the command's. Where a group holds the same limit another
-	 * one more, so that it is the group that refuses: only it counts how often it did.
+	 * one more for init, which is not the command's. Not beside a group that holds the same:
+	 * only the group counts how often it refused, so nothing else may refuse first.
 	 */
-	if (limits->pids.value) {
-		uint64_t max = limits->pids.value + (plan->cgroup.pids_max ? 2 : 1);
-		rlimit(builder, RLIMIT_NPROC, max, max, "limits.pids");
-	}
+	if (limits->pids.value && !plan->cgroup.pids_max)
+		rlimit(builder, RLIMIT_NPROC, limits->pids.value + 1, limits->pids.value + 1,
+			"limits.pids");
 	cpu_limit(builder);
 	return 0;
 }

@@ -119,7 +119,7 @@ def excess(report, usual):
             if more:
                 found.append("%s: also %s" % (key, more))
         elif key == "rlimits":
-            # Without a group the resource limit alone holds, one lower.
+            # Without a group the resource limit holds alone.
             looser = sorted(name for name, max in value.items()
                             if max != usual[key][name] and (max is None or max > (usual[key][name] or 0)))
             if looser:
