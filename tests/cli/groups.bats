@@ -18,7 +18,7 @@ without_groups() {
 	fi
 }
 
-# bats test_tags=vm, vm:v2-plain, vm:v2-session
+# bats test_tags=vm, vm:v2-plain, vm:v2-session,vm:v2-systemd
 @test "A35: with memory and pids asked, the group is made or the error says what to do" {
 	policy_is <<<'limits: {memory: 128MiB, pids: 64}'
 	box -- true
@@ -69,7 +69,7 @@ alone() {
 	[ "$leaf" = yes ]
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-root
 @test "A35: in a container whose group is its root, alone or beside others" {
 	needs cgroup2 root
 	policy_is <<<'limits: {memory: 128MiB, pids: 64}'
@@ -242,7 +242,7 @@ alone() {
 	not grep -E '"[^"]*(cgroup|memory\.|cpu\.)[^"]*"' "$top/trace"
 }
 
-# bats test_tags=vm, vm:v2-session
+# bats test_tags=vm, vm:v2-session,vm:v2-systemd
 @test "no group is left, however a run ends" {
 	needs cgroup
 	policy_is <<-END
@@ -410,7 +410,7 @@ own_records() {
 	rmdir "$group" || fail "left: $(find "$group" -type d)"
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-root
 @test "C05: runs with limits, one after the other, do not become slower" {
 	needs cgroup
 	policy_is <<<'limits: {memory: 64MiB, cpu: 10s, pids: 32}'
@@ -431,7 +431,7 @@ own_records() {
 	[ "$last" -lt $((first * 3 / 2 + 2000)) ]
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-root
 @test "C05: 30 boxes with limits at once: each has its own, and all end" {
 	needs cgroup
 	local i count=30 pids=() memory

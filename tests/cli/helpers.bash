@@ -49,14 +49,14 @@ none_of() {
 }
 
 # needs WORD...: each is a command, or one of the kernel's features below. Skips the test when the
-# machine lacks it, or fails it when AGENTBOX_MUST_RUN says that the machine has it. (Control groups
-# it can have for root only: they must be there for root.)
+# machine lacks it, or fails it when AGENTBOX_MUST_RUN says that the machine has it. (Root, and
+# control groups, it can have for root only: they must be there for root.)
 needs() {
 	local word must
 	for word; do
 		has "$word" && continue
 		must=,${AGENTBOX_MUST_RUN-},
-		[[ $word != cgroup* || $(id -u) = 0 ]] || must=''
+		[[ $word != @(root|cgroup*) || $(id -u) = 0 ]] || must=''
 		case $must in
 		*",$word,"*) fail "this machine must have: $word" || return ;;
 		*) skip "this machine lacks: $word" ;;

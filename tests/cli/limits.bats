@@ -32,7 +32,7 @@ MiB=1048576
 	not grep -q late "$words"
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-user
 @test "A46: under a group, everything ends at the wall limit, and what was printed is kept" {
 	needs cgroup
 	policy_is <<-END
@@ -112,7 +112,7 @@ except MemoryError:
 	want_exit 0 ''
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-user
 @test "A62: processor time and wall time are two limits, and all processes count for the first" {
 	needs cgroup
 	policy_is <<-END
@@ -153,7 +153,7 @@ except MemoryError:
 	want '.usage.cpu_user_ms + .usage.cpu_system_ms | . >= 2000 and . <= 2300'
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-user
 @test "cpus: 0.5 gives half a processor, to one process and to two together" {
 	needs cgroup
 	policy_is <<<'limits: {cpus: 0.5, wall: 600s}'
@@ -275,7 +275,7 @@ except MemoryError:
 	want '.limits_hit == ["disk"]'
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-user
 @test "the smallest and the largest values run, or are refused in clear words" {
 	needs cgroup
 	local limit
@@ -299,7 +299,7 @@ except MemoryError:
 	limit_ended cpu
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-root
 @test "pids: 64 is 64 processes of the command, its own included, to the last one" {
 	local limits
 	for limits in 'pids: 64' 'pids: 64, memory: 256MiB'; do
@@ -358,7 +358,7 @@ except MemoryError:
 	done
 }
 
-# bats test_tags=vm
+# bats test_tags=vm:v2-user
 @test "A66: a fork bomb is held and named, and the host starts processes all the time" {
 	needs cgroup
 	policy_is <<-END
