@@ -26,8 +26,8 @@ struct cgroup_counters {
 	uint64_t pids_peak;                  /* init is one of them */
 	uint64_t read_bytes, write_bytes;    /* block devices; only v2, with the controller "io" */
 	/*
-	 * Processes of the box that the kernel killed for want of memory. Not only for the box's
-	 * own limit: one further up, or the whole host's memory, counts as well.
+	 * Processes of the box that the kernel killed for want of memory: 0 when the box's own
+	 * limit was never reached, for then it was one further up, or the whole host.
 	 */
 	uint64_t oom_kills;
 	/* New processes refused because of the pids limit; in v1, and in v2 before Linux 6.11,

@@ -103,9 +103,9 @@ static int group_dir(const struct cgroup *cgroup, int group)
  * The kernel also counts kills here that a group above or the whole host asked for. They are not
  * the limit's when the limit was never reached.
  */
-static uint64_t own_kills(uint64_t kills, uint64_t reached)
+static uint64_t own_kills(uint64_t kills, bool reached)
 {
-	return reached == 0 && kills != UNKNOWN ? 0 : kills;
+	return reached || kills == UNKNOWN ? kills : 0;
 }
 
 static void read_v2(int dir, struct cgroup_counters *ret)
@@ -118,7 +118,7 @@ static void read_v2(int dir, struct cgroup_counters *ret)
 	ret->memory_peak_bytes = file_number(dir, "memory.peak");
 	if (get(dir, "memory.events", text) == 0)
 		ret->oom_kills =
-			own_kills(line_number(text, "oom_kill "), line_number(text, "oom "));
+			own_kills(line_number(text, "oom_kill "), line_number(text, "oom ") != 0);
 	if (get(dir, "io.stat", text) == 0) {
 		ret->read_bytes = sum(text, " rbytes=");
 		ret->write_bytes = sum(text, " wbytes=");

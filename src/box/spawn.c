@@ -120,12 +120,12 @@ static int clone_init(const struct plan *plan, struct box *box, struct child *ch
 {
 	int pidfd = -1;
 	/* The network namespace is made beside the others: stage_network. */
-	uint64_t beside = plan->loopback_up ? CLONE_NEWNET : 0;
+	uint64_t later = plan->loopback_up ? CLONE_NEWNET : 0;
 	/* The cgroup namespace is made by init once it is in its group: stage_cgroup. */
 	if (plan->cgroup.kind != CGROUP_NONE)
-		beside |= CLONE_NEWCGROUP;
+		later |= CLONE_NEWCGROUP;
 	struct sys_clone_args args = {
-		.flags = (plan->namespaces & ~beside) | SYS_CLONE_PIDFD,
+		.flags = (plan->namespaces & ~later) | SYS_CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 		.exit_signal = SIGCHLD,
 	};

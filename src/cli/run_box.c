@@ -43,12 +43,13 @@ int cli_run_plan(const struct policy *policy, const struct request *request, str
 /* Is a limit without the control group that would hold it, be that an error or let pass? */
 static bool lacks_group(const struct cli_run *run, int planned, const struct err *err)
 {
-	const struct policy_limits *limits = &run->result.policy->limits;
+	static const char limits[] = "limits.";
 	if (planned < 0)
 		return err->code == ERR_cgroup_unavailable;
-	return run->plan.cgroup.kind == CGROUP_NONE &&
-	       (origin_set(&limits->memory.at) || origin_set(&limits->cpus_milli.at) ||
-		       origin_set(&limits->cpu_us.at));
+	for (const char *const *key = run->plan.not_enforced; key && *key; key++)
+		if (strncmp(*key, limits, sizeof limits - 1) == 0)
+			return true;
+	return false;
 }
 
 /* The remedy of an error that stands, and why systemd was no way out: a comment in YAML. */

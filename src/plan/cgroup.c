@@ -182,7 +182,7 @@ int build_cgroup(struct builder *builder)
 		else
 			return refuse(builder, rows[i].key, &rows[i].number->at, rows[i].limit);
 	}
-	/* RLIMIT_NPROC holds the number of processes in any case. */
+	/* Where no group can, RLIMIT_NPROC holds the number of processes. */
 	if (host_cgroup_pids_asked(builder->policy) && cgroup_find(host, held | LIMIT_PIDS, &place))
 		held |= LIMIT_PIDS;
 	if (held)
