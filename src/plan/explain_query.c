@@ -7,7 +7,7 @@
 #include "base/sys.h"
 #include "plan/explain_words.h"
 #include "plan/filter.h"
-#include "plan/host_match.h"
+#include "base/match.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
 
@@ -210,11 +210,11 @@ static const struct plan_op *find_grant(
 static bool pattern_names(const char *pattern, const char *grant, const char *path)
 {
 	if (*pattern == '/')
-		return host_match_pattern(pattern + 1, path + (*path == '/'));
+		return match_path(pattern + 1, path + (*path == '/'));
 	const char *relative = path + strlen(grant);
 	relative += *relative == '/';
 	const char *slash = strchr(pattern, '/') ? NULL : strrchr(relative, '/');
-	return host_match_pattern(pattern, slash ? slash + 1 : relative);
+	return match_path(pattern, slash ? slash + 1 : relative);
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "plan/host_match.h"
 #include "plan/host_search.h"
 #include "base/fd.h"
+#include "base/match.h"
 #include "plan/host.h"
 #include "plan/places.h"
 #include "plan/request.h"
@@ -21,40 +22,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-bool host_match_pattern(const char *pattern, const char *path)
-{
-	for (;;) {
-		const char *slash = strchrnul(pattern, '/');
-		size_t len = (size_t)(slash - pattern);
-		if (len == 2 && memcmp(pattern, "**", 2) == 0) {
-			if (!*slash)
-				return true;
-			for (const char *at = path;; at++) {
-				if (host_match_pattern(slash + 1, at))
-					return true;
-				at = strchrnul(at, '/');
-				if (!*at)
-					return false;
-			}
-		}
-		const char *stop = strchrnul(path, '/');
-		char want[256], have[256];
-		size_t have_len = (size_t)(stop - path);
-		if (len >= sizeof want || have_len >= sizeof have)
-			return false;
-		memcpy(want, pattern, len);
-		want[len] = 0;
-		memcpy(have, path, have_len);
-		have[have_len] = 0;
-		if (fnmatch(want, have, FNM_NOESCAPE) != 0)
-			return false;
-		if (!*slash || !*stop)
-			return !*slash && !*stop;
-		pattern = slash + 1;
-		path = stop + 1;
-	}
-}
 
 /* Does a pattern name one place below the tree (or an absolute one), so that one look is enough? */
 static bool one_place(const struct policy_pattern *pattern)
@@ -87,13 +54,13 @@ static bool matches(
 	const struct search *search, const struct policy_pattern *pattern, const char *path)
 {
 	if (pattern->pattern[0] == '/')
-		return host_match_pattern(pattern->pattern + 1, path + 1);
+		return match_path(pattern->pattern + 1, path + 1);
 	const char *relative = path + strlen(search->tree) + 1;
 	if (!strchr(pattern->pattern, '/')) {
 		const char *slash = strrchr(relative, '/');
-		return host_match_pattern(pattern->pattern, slash ? slash + 1 : relative);
+		return match_path(pattern->pattern, slash ? slash + 1 : relative);
 	}
-	return host_match_pattern(pattern->pattern, relative);
+	return match_path(pattern->pattern, relative);
 }
 
 /* Judge one entry; *ret_hidden: it is hidden, so nothing below it needs a look. */
@@ -196,7 +163,7 @@ static int judge_file(struct search *search)
 	const char *name = strrchr(search->tree, '/') + 1;
 	for (size_t i = 0; i < policy->fs.hide_count; i++) {
 		const struct policy_pattern *pattern = &policy->fs.hide[i];
-		if (!strchr(pattern->pattern, '/') && host_match_pattern(pattern->pattern, name))
+		if (!strchr(pattern->pattern, '/') && match_path(pattern->pattern, name))
 			return search_add(search, true, pattern, search->tree);
 	}
 	return 0;

@@ -2,8 +2,6 @@
 #ifndef AGENTBOX_PLAN_HOST_MATCH_H
 #define AGENTBOX_PLAN_HOST_MATCH_H
 
-#include <stdbool.h>
-
 #include "base/err.h"
 
 struct policy;
@@ -16,12 +14,5 @@ struct host;
  */
 int host_match(const struct policy *policy, const struct request *request, struct host *host,
 	struct err *err);
-
-/*
- * Does a pattern (see struct policy_pattern; without its leading "/") match a path relative to the
- * tree's top? "**" as a whole component matches any number of components, "*", "?" and "[...]" stay
- * within one.
- */
-bool host_match_pattern(const char *pattern, const char *path);
 
 #endif

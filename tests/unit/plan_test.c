@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include "plan/explain.h"
-#include "plan/host_match.h"
+#include "base/match.h"
 #include "plan/plan.h"
 #include "plan/host.h"
 #include "plan/request.h"
@@ -353,7 +353,7 @@ static void patterns_match_by_component(void)
 		{ "**", "a/b", true },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		bool got = host_match_pattern(rows[i].pattern, rows[i].path);
+		bool got = match_path(rows[i].pattern, rows[i].path);
 		if (got != rows[i].match)
 			fprintf(stderr, "%s against %s\n", rows[i].pattern, rows[i].path);
 		CHECK(got == rows[i].match);

@@ -486,7 +486,7 @@ static void the_writer_writes_the_table(void)
 	CHECK(result_dump_fields(&out) == 0 &&
 		strncmp(out.data, "agentbox\tstring\tno\tVersion", 26) == 0);
 	buf_free(&out);
-	CHECK(result_dump_errors(&out) == 0 && strncmp(out.data, "bad_cwd\t125\tThe ", 16) == 0);
+	CHECK(result_dump_errors(&out) == 0 && strncmp(out.data, "apply_failed\t125\tA ", 19) == 0);
 }
 
 /* Make an extreme result agree with its status, as the supervisor does. */

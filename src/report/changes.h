@@ -1,0 +1,47 @@
+/*
+ * changes: what a command changed in the trees that it wrote through a private layer, as a value.
+ * Filled by workspace/changes.c, written by report/, carried out by workspace/apply.c.
+ */
+#ifndef AGENTBOX_REPORT_CHANGES_H
+#define AGENTBOX_REPORT_CHANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+
+enum change_kind { CHANGE_CREATED, CHANGE_MODIFIED, CHANGE_DELETED };
+
+struct change {
+	const char *path; /* below the layer's tree, as the bytes are; never "", no leading "/" */
+	size_t layer;     /* index into changes.roots */
+	enum change_kind kind;
+	mode_t mode;        /* with S_IFMT: of what is there now; deleted: of what was there */
+	uint64_t size;      /* of a regular file, else 0 */
+	bool sensitive;     /* something outside may run it or act on it later: sensitive.def */
+	bool held;          /* the policy hides or protects the name: never applied */
+	bool escapes;       /* a link that leads out of the tree */
+	const char *target; /* text of a symbolic link, NULL for all else */
+};
+
+struct changes {
+	/*
+	 * The trees, the workspace first. Where there are more, a path of those behind it is shown
+	 * as an absolute one.
+	 */
+	const char *const *roots; /* absolute paths of the host */
+	size_t root_count;
+	struct change *list; /* by layer, then by the bytes of the path; parents before children */
+	size_t count;
+	uint64_t left_out; /* found, but past CHANGES_MAX entries or CHANGES_TEXT_MAX bytes of names
+			    */
+	struct arena arena; /* holds all of it */
+};
+
+/* What the result lists at most; what is kept for `apply` has no such bound. */
+#define CHANGES_MAX      ((size_t)10000)
+#define CHANGES_TEXT_MAX ((size_t)4 << 20)
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * changes: what a private layer of overlayfs holds, against the tree below it, as an exact list of
+ * changes: the same that comparing the tree before with the tree that the command saw would give
+ * (names, types, sizes, modes, contents, texts of links; not times, owners or link counts).
+ *
+ * It looks at what the layer has and at what was taken away, never at the rest: the cost is in
+ * proportion to what changed. Both trees may hold anything that an enemy left: nothing is followed,
+ * nothing outside the two descriptors is opened, nothing is written, and each size has a maximum.
+ */
+#ifndef AGENTBOX_WORKSPACE_CHANGES_H
+#define AGENTBOX_WORKSPACE_CHANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "report/changes.h"
+
+/*
+ * One tree and its layer. How a layer is written down (overlayfs.rst): a character device 0:0 is a
+ * name taken away; a directory with the attribute user.overlay.opaque = "y" hides all of the tree's
+ * directory of that name; everything else is a file in its new form, perhaps the same as before.
+ */
+struct changes_layer {
+	int upper;  /* directory of the layer; read only, not closed */
+	int lower;  /* directory of the tree below; -1: there is none (an empty one) */
+	bool whole; /* upper is a complete copy, not a layer: what it lacks was taken away */
+	const char
+		*root; /* absolute path of the tree on the host: names it, and tells what escapes */
+};
+
+/* Names that are never brought to the host, and ones that are sensitive beside sensitive.def. */
+struct changes_rules {
+	const char *const
+		*held; /* patterns as in filesystem.hide, .protect; NULL-terminated, or NULL */
+	const char *const *sensitive; /* likewise: filesystem.sensitive */
+};
+
+/*
+ * Fill *ret (zeroed before; changes_free() it) with at most `max` entries (0: no maximum) in all.
+ * Errors: no_resources, workspace_unreadable (a file that cannot be looked at, named).
+ */
+int changes_find(const struct changes_layer *layers, size_t count,
+	const struct changes_rules *rules, size_t max, struct changes *ret, struct err *err);
+void changes_free(struct changes *changes);
+
+/*
+ * May something outside of the box run this file later, or act on it without being asked: hooks,
+ * settings of git, editors, shells and agents, CI definitions? `path` is relative to the tree.
+ * `extra` as changes_rules.sensitive, or NULL. The table is sensitive.def.
+ */
+bool changes_sensitive(const char *path, const char *const *extra);
+
+#endif
