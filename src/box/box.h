@@ -5,6 +5,7 @@
 #ifndef AGENTBOX_BOX_BOX_H
 #define AGENTBOX_BOX_BOX_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -14,6 +15,7 @@
 struct box {
 	pid_t pid;    /* init, as the supervisor sees it */
 	int pidfd;    /* of init; readable when it has ended */
+	bool reaped;  /* init has ended and was waited for */
 	int setup_fd; /* see sync.h; -1 once it has ended */
 	int status_fd;
 	int stdin_fd;  /* write end, -1: the command reads end of file; with a terminal -1 */

@@ -32,6 +32,7 @@ struct child {
 	int stdin_fd, stdout_fd, stderr_fd; /* the command's ends; -1 with a terminal */
 	int root_fd;                        /* mount of the new root */
 	int tty_fd;                         /* slave of the box's terminal; -1: none */
+	int ruleset_fd;                     /* of Landlock; -1: none */
 	pid_t payload;
 	bool have_trees;
 	int trees[PLAN_GRANTS_MAX];  /* as root, by plan_op.tree: the granted trees */
@@ -77,7 +78,8 @@ _Noreturn void payload_main(const struct child *child);
  * own, and send them all to init, which makes the rest of the box meanwhile.
  * Errors: grant_is_symlink, grant_not_found, idmap_unsupported, sources_changed, no_resources.
  */
-int sources_give(const struct plan *plan, int setup_fd, struct err *err);
+struct sources;
+int sources_give(const struct plan *plan, struct sources *sources, int setup_fd, struct err *err);
 
 /* How many trees init is sent; 0 without root. */
 size_t sources_count(const struct plan *plan);
@@ -95,5 +97,21 @@ struct sources_self {
 };
 int sources_become(const struct plan *plan, struct sources_self *ret_self);
 int sources_return(const struct sources_self *self);
+
+/*
+ * The user namespaces that say whose files the box has as its own: one for each owner of a granted
+ * path. Made while the outer ids are the effective ones, so that they belong to them and each can
+ * map itself without any right.
+ */
+struct sources {
+	size_t count;
+	struct source_owner {
+		uid_t uid;
+		gid_t gid;
+		int userns; /* or -errno */
+	} owners[PLAN_GRANTS_MAX];
+};
+/* Fill *sources, whose count is 0; what fails is kept in it until sources_give() needs it. */
+void sources_map(const struct plan *plan, struct sources *sources);
 
 #endif

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -33,15 +34,18 @@ _Noreturn void child_die(const struct child *child, enum stage stage, struct err
 	_exit(125);
 }
 
+static uint64_t in_us(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000u + (uint64_t)time->tv_usec;
+}
+
 /* Tell the supervisor how the command ended. Its being gone is no matter: then we die as well. */
 static void tell_ended(const struct child *child, int status, const struct rusage *usage)
 {
 	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_ENDED };
 	msg.ended.wait_status = status;
-	msg.ended.utime_us =
-		(uint64_t)usage->ru_utime.tv_sec * 1000000u + (uint64_t)usage->ru_utime.tv_usec;
-	msg.ended.stime_us =
-		(uint64_t)usage->ru_stime.tv_sec * 1000000u + (uint64_t)usage->ru_stime.tv_usec;
+	msg.ended.utime_us = in_us(&usage->ru_utime);
+	msg.ended.stime_us = in_us(&usage->ru_stime);
 	msg.ended.maxrss_bytes = (uint64_t)usage->ru_maxrss * 1024u;
 	(void)sync_send(child->status_fd, &msg, -1);
 }
@@ -79,6 +83,13 @@ static _Noreturn void finish(const struct child *child)
 	msg.gone.disk_bytes = fstatfs(child->root_fd, &fs) == 0
 				      ? (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize
 				      : UINT64_MAX;
+	const int whose[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
+	for (size_t i = 0; i < sizeof whose / sizeof *whose; i++) {
+		struct rusage usage;
+		(void)getrusage(whose[i], &usage);
+		msg.gone.utime_us += in_us(&usage.ru_utime);
+		msg.gone.stime_us += in_us(&usage.ru_stime);
+	}
 	(void)sync_send(child->status_fd, &msg, -1);
 	_exit(0);
 }
@@ -166,6 +177,8 @@ _Noreturn void init_main(struct child *child)
 	/* From here on only the payload holds the setup socket: its end of file is the exec. */
 	close(child->setup_fd);
 	child->setup_fd = -1;
+	if (child->ruleset_fd >= 0)
+		close(child->ruleset_fd);
 	sigset_t mask;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);

@@ -72,40 +72,15 @@ int stage_workdir(const struct child *child, struct err *err)
 }
 
 /*
- * needs: no_new_privs (set with caps)
+ * needs: ruleset; no_new_privs (set with bounds)
  * leaves: a Landlock domain that allows what the plan's rules allow; init stays outside of it, so
  *	that it can be neither traced nor, with the signal scope, signalled
  */
 int stage_landlock(const struct child *child, struct err *err)
 {
-	const struct plan *plan = child->plan;
-	if (plan->landlock_abi == 0)
+	if (child->ruleset_fd < 0)
 		return 0;
-	struct sys_landlock_ruleset_attr attr = {
-		.handled_access_fs = plan->landlock_fs,
-		.scoped = plan->landlock_scoped,
-	};
-	/* Older kernels know a shorter struct. */
-	size_t size = plan->landlock_scoped ? sizeof attr : sizeof attr.handled_access_fs;
-	int ruleset = sys_landlock_create_ruleset(&attr, size, 0);
-	if (ruleset < 0)
-		return child_fail(
-			err, ERR_landlock_insufficient, ruleset, "landlock_create_ruleset");
-	for (size_t i = 0; i < plan->rule_count; i++) {
-		const struct plan_rule *rule = &plan->rules[i];
-		struct sys_landlock_path_beneath_attr beneath = { .allowed_access = rule->access };
-		beneath.parent_fd = openat(AT_FDCWD, rule->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
-		if (beneath.parent_fd < 0 && rule->optional && errno == ENOENT)
-			continue;
-		if (beneath.parent_fd < 0)
-			return child_fail(err, ERR_mount_failed, errno, rule->path);
-		int r = sys_landlock_add_rule(ruleset, SYS_LANDLOCK_RULE_PATH_BENEATH, &beneath);
-		close(beneath.parent_fd);
-		if (r < 0)
-			return child_fail(err, ERR_landlock_insufficient, r, rule->path);
-	}
-	int r = sys_landlock_restrict_self(ruleset);
-	close(ruleset);
+	int r = sys_landlock_restrict_self(child->ruleset_fd);
 	return r < 0 ? child_fail(err, ERR_landlock_insufficient, r, "landlock_restrict_self") : 0;
 }
 

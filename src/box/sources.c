@@ -82,7 +82,7 @@ static int write_at(int dir, const char *name, const char *text, size_t len)
 	return r;
 }
 
-/* What the short-lived child works on; it shares our memory and descriptors, not our ids. */
+/* What the short-lived child works on; it shares our memory and descriptors. */
 struct mapping {
 	const struct plan *plan;
 	uid_t owner;
@@ -116,45 +116,54 @@ static int map_ids(const struct mapping *mapping)
 static int mapping_child(void *arg)
 {
 	struct mapping *mapping = arg;
-	const struct plan *plan = mapping->plan;
-	/*
-	 * The namespace must belong to the outer id, so that this may map itself without any right.
-	 * Ids are each task's own; what they do to the shared memory's "dumpable" is undone later.
-	 */
-	if (syscall(SYS_setgroups, 0, NULL) < 0 ||
-		syscall(SYS_setresgid, plan->outer_gid, plan->outer_gid, plan->outer_gid) < 0 ||
-		syscall(SYS_setresuid, plan->outer_uid, plan->outer_uid, plan->outer_uid) < 0 ||
-		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || unshare(CLONE_NEWUSER) < 0)
-		mapping->fd = -errno;
-	else
-		mapping->fd = map_ids(mapping);
+	mapping->fd = map_ids(mapping);
 	_exit(0);
 }
 
 /*
- * A user namespace that exists only to be named in MOUNT_ATTR_IDMAP. A child makes it while we are
- * asleep (CLONE_VFORK); what it opens is ours. No SIGCHLD: nobody else waits for it.
+ * A user namespace that exists only to be named in MOUNT_ATTR_IDMAP. A child is born in it and maps
+ * it while we are asleep (CLONE_VFORK); what it opens is ours. No SIGCHLD: nobody else waits for
+ * it.
  */
 static int idmap_namespace(const struct plan *plan, uid_t owner, gid_t group)
 {
-	_Alignas(16) char stack[16384];
+	_Alignas(16) char stack[4096];
 	struct mapping mapping = { .plan = plan, .owner = owner, .group = group, .fd = -EIO };
-	pid_t pid = clone(mapping_child, stack + sizeof stack, CLONE_FILES | CLONE_VM | CLONE_VFORK,
-		&mapping);
+	pid_t pid = clone(mapping_child, stack + sizeof stack,
+		CLONE_NEWUSER | CLONE_FILES | CLONE_VM | CLONE_VFORK, &mapping);
 	if (pid < 0)
 		return -errno;
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return mapping.fd;
 }
 
-/* One id-mapping namespace for each owner that occurs; few, and reused by neighbours. */
-struct owner {
-	uid_t uid;
-	gid_t gid;
-	int fd;
-};
+static const struct source_owner *find_owner(
+	const struct sources *sources, const struct plan_op *op)
+{
+	for (size_t i = 0; i < sources->count; i++)
+		if (sources->owners[i].uid == op->owner && sources->owners[i].gid == op->group)
+			return &sources->owners[i];
+	return NULL;
+}
+
+static bool is_source(const struct plan_op *op)
+{
+	return op->kind == OP_BIND && (op->flags & OPF_GRANT);
+}
+
+void sources_map(const struct plan *plan, struct sources *sources)
+{
+	for (size_t i = 0; i < plan->op_count; i++) {
+		const struct plan_op *op = &plan->ops[i];
+		if (!is_source(op) || find_owner(sources, op))
+			continue;
+		struct source_owner *owner = &sources->owners[sources->count++];
+		owner->uid = op->owner;
+		owner->gid = op->group;
+		owner->userns = idmap_namespace(plan, op->owner, op->group);
+	}
+}
 
 static int open_tree_as(const struct plan_op *op, int userns)
 {
@@ -217,35 +226,29 @@ size_t sources_count(const struct plan *plan)
 {
 	size_t count = 0;
 	for (size_t i = 0; plan->as_root && i < plan->op_count; i++)
-		if (plan->ops[i].kind == OP_BIND && (plan->ops[i].flags & OPF_GRANT))
-			count++;
+		count += is_source(&plan->ops[i]);
 	return count;
 }
 
 /* Fills ret_trees up to the first failure; *ret_op is the operation's number then, from 1. */
-static int open_trees(const struct plan *plan, int *ret_trees, size_t *ret_op)
+static int open_trees(
+	const struct plan *plan, const struct sources *sources, int *ret_trees, size_t *ret_op)
 {
-	struct owner owner = { .fd = -1 };
 	int r = 0;
 	for (size_t i = 0; i < plan->op_count && r >= 0; i++) {
 		const struct plan_op *op = &plan->ops[i];
-		if (op->kind != OP_BIND || !(op->flags & OPF_GRANT))
+		if (!is_source(op))
 			continue;
 		*ret_op = i + 1;
-		if (owner.fd < 0 || owner.uid != op->owner || owner.gid != op->group) {
-			fd_close(&owner.fd);
-			r = owner.fd = idmap_namespace(plan, op->owner, op->group);
-			owner.uid = op->owner;
-			owner.gid = op->group;
-		}
+		const struct source_owner *owner = find_owner(sources, op);
+		r = owner ? owner->userns : -EIO;
 		if (r >= 0)
-			r = ret_trees[op->tree] = open_tree_as(op, owner.fd);
+			r = ret_trees[op->tree] = open_tree_as(op, owner->userns);
 	}
-	fd_close(&owner.fd);
 	return r < 0 ? r : 0;
 }
 
-int sources_give(const struct plan *plan, int setup_fd, struct err *err)
+int sources_give(const struct plan *plan, struct sources *sources, int setup_fd, struct err *err)
 {
 	size_t count = sources_count(plan), op = 0;
 	if (count == 0)
@@ -253,7 +256,7 @@ int sources_give(const struct plan *plan, int setup_fd, struct err *err)
 	int trees[PLAN_GRANTS_MAX];
 	for (size_t i = 0; i < count; i++)
 		trees[i] = -1;
-	int r = open_trees(plan, trees, &op);
+	int r = open_trees(plan, sources, trees, &op);
 	bool opened = r == 0;
 	if (opened)
 		r = sync_send_trees(setup_fd, trees, count);
@@ -262,6 +265,8 @@ int sources_give(const struct plan *plan, int setup_fd, struct err *err)
 		r = 0;
 	for (size_t i = 0; i < count; i++)
 		fd_close(&trees[i]);
+	for (size_t i = 0; i < sources->count; i++)
+		fd_close(&sources->owners[i].userns);
 	if (r == 0)
 		return 0;
 	child_fail(err, opened ? ERR_no_resources : code_of(r), r, "sendmsg");

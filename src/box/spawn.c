@@ -94,13 +94,6 @@ static void close_child_ends(struct child *child)
 	fd_close(&child->stderr_fd);
 }
 
-/* In the new process: let go of the supervisor's ends and become init. */
-static _Noreturn void child_start(struct box *box, struct child *child)
-{
-	box_close(box);
-	init_main(child);
-}
-
 /*
  * With the box's id as the effective one there is no right to put anybody into a control group of
  * root's, and CLONE_INTO_CGROUP asks for one as a write to the group's cgroup.procs would. This one
@@ -119,7 +112,7 @@ static int may_enter_cgroup(void)
 static int clone_init(const struct plan *plan, struct box *box, struct child *child)
 {
 	int pidfd = -1;
-	/* The network namespace is made beside the others: stage_network. */
+	/* The network namespace is made beside the others: stage_network.c. */
 	uint64_t later = plan->loopback_up ? CLONE_NEWNET : 0;
 	/* The cgroup namespace is made by init once it is in its group: stage_cgroup. */
 	if (plan->cgroup.kind != CGROUP_NONE)
@@ -142,7 +135,7 @@ static int clone_init(const struct plan *plan, struct box *box, struct child *ch
 	 */
 	long pid = syscall(SYS_clone3, &args, sizeof args);
 	if (pid == 0)
-		child_start(box, child);
+		init_main(child); /* which closes the supervisor's ends with all else: inherit */
 	if (pid < 0)
 		return -errno;
 	box->pid = (pid_t)pid;
@@ -161,7 +154,8 @@ static void end(struct box *box)
 
 /* As root the box's user namespace must belong to the id that owns nothing: it is made as that id.
  */
-static int clone_as(const struct plan *plan, struct box *box, struct child *child)
+static int clone_as(
+	const struct plan *plan, struct box *box, struct child *child, struct sources *sources)
 {
 	if (!plan->as_root)
 		return clone_init(plan, box, child);
@@ -176,6 +170,8 @@ static int clone_as(const struct plan *plan, struct box *box, struct child *chil
 	if (r < 0)
 		return r;
 	r = clone_init(plan, box, child);
+	if (r == 0)
+		sources_map(plan, sources);
 	int back = sources_return(&self);
 	if (r == 0 && back < 0) {
 		end(box);
@@ -223,7 +219,8 @@ static int clone_failed(const struct plan *plan, int r, struct err *err)
 }
 
 /* All that comes before the granted trees; on failure *err is raw and parts may be left in *box. */
-static int start(const struct plan *plan, struct box *box, struct child *child, struct err *err)
+static int start(const struct plan *plan, struct box *box, struct child *child,
+	struct sources *sources, struct err *err)
 {
 	int r = open_sockets(box, child);
 	if (r == 0)
@@ -237,7 +234,7 @@ static int start(const struct plan *plan, struct box *box, struct child *child, 
 		err->stage = STAGE_cgroup;
 		return -1;
 	}
-	r = clone_as(plan, box, child);
+	r = clone_as(plan, box, child, sources);
 	return r < 0 ? clone_failed(plan, r, err) : 0;
 }
 
@@ -253,11 +250,14 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 		.stderr_fd = -1,
 		.root_fd = -1,
 		.tty_fd = -1,
+		.ruleset_fd = -1,
 		.cgroup = &box.cgroup };
-	int r = start(plan, &box, &child, err);
+	struct sources sources;
+	sources.count = 0;
+	int r = start(plan, &box, &child, &sources, err);
 	close_child_ends(&child);
 	if (r == 0) {
-		r = sources_give(plan, box.setup_fd, err);
+		r = sources_give(plan, &sources, box.setup_fd, err);
 		if (r < 0)
 			end(&box);
 	}

@@ -1,7 +1,7 @@
 /*
  * Stages network and loopback: the box's network namespace. Making one is the dearest step of all,
  * mostly the registration of its sysctls, and has nothing to do with the file system: so a task
- * beside init makes it while init mounts, and init then enters it.
+ * beside init makes it while init mounts and gives up what it can, and init then enters it.
  */
 #define _GNU_SOURCE
 #include "box/child.h"

@@ -34,7 +34,7 @@ enum sync_kind {
 	SYNC_EXECING, /* setup: one descriptor, the seccomp listener */
 	SYNC_FAILED,  /* setup: err */
 	SYNC_ENDED,   /* status: ended */
-	SYNC_GONE,    /* status: gone */
+	SYNC_GONE,    /* status: gone; init ends by itself after it */
 	SYNC_SIGNAL,  /* status, downwards: signal */
 	SYNC_TREES,   /* setup, downwards, once: as many descriptors as there are grants */
 };
@@ -48,8 +48,9 @@ struct sync_ended {
 };
 
 struct sync_gone {
-	uint64_t leftover_killed; /* processes that were alive when the command ended */
-	uint64_t disk_bytes;      /* used in the box's own file system at the end */
+	uint64_t leftover_killed;    /* processes that were alive when the command ended */
+	uint64_t disk_bytes;         /* used in the box's own file system at the end */
+	uint64_t utime_us, stime_us; /* of init and of all that it waited for */
 };
 
 struct sync_msg {

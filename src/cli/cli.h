@@ -14,7 +14,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "box/box.h"
 #include "cli/options.h"
+#include "cli/runs.h"
 #include "plan/filter.h"
 #include "plan/host.h"
 #include "plan/plan.h"
@@ -182,6 +184,9 @@ struct cli_run {
 	struct filter filter;
 	struct plan plan;
 	struct result result;
+	struct box box; /* from cli_run_start() to cli_run_end() */
+	struct run_record record;
+	bool live; /* there is a box to be ended */
 };
 void cli_run_init(struct cli_run *run);
 void cli_run_free(struct cli_run *run);
@@ -197,8 +202,13 @@ int cli_run_plan(const struct policy *policy, const struct request *request, str
 int cli_run_prepare(const struct policy *policy, const struct request *request, struct cli_run *run,
 	struct err *err);
 
-/* box_spawn and supervise_run for the plan that is there. All failures end in run->result. */
+/*
+ * box_spawn and supervise_run for the plan that is there. All failures end in run->result.
+ * cli_run_end() must follow before the result is told; what can be done between costs nothing, as
+ * the kernel cleans up meanwhile. It returns true when it had to add to the result.
+ */
 void cli_run_start(struct cli_run *run, const struct supervise_io *io);
+bool cli_run_end(struct cli_run *run);
 
 /*
  * Both: run one command under a loaded policy. Whatever happens is in run->result (status error

@@ -179,7 +179,12 @@ static int deliver(struct call *call, bool dry, struct err *err)
 	if (dry) {
 		error = plan_explain_json(&call->run.plan, &out);
 	} else {
+		/* Written while the box's init ends, and not told before it has. */
 		error = result_write(result, asked(call, OPTION_run_pretty), &out);
+		if (cli_run_end(&call->run)) {
+			buf_free(&out);
+			error = result_write(result, asked(call, OPTION_run_pretty), &out);
+		}
 		say_result(call);
 	}
 	if (error)
@@ -218,6 +223,23 @@ static void collect(const struct call *call)
 	arena_free(&findings.arena);
 }
 
+/*
+ * The process ends next, and the kernel takes its memory whole: giving it back block by block would
+ * touch pages for nothing. Only a sanitizer wants to see it done.
+ */
+static void give_back(struct call *call)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	bool loaded = call->run.result.policy != NULL;
+	cli_run_free(&call->run);
+	if (loaded)
+		policy_free(&call->policy);
+	arena_free(&call->arena);
+#else
+	(void)call;
+#endif
+}
+
 int cmd_run(const struct cli *cli, struct err *err)
 {
 	struct call call = { .cli = cli, .place = PLACE_NONE, .signal_fd = -1 };
@@ -232,10 +254,6 @@ int cmd_run(const struct cli *cli, struct err *err)
 	place_close(&call.place);
 	fd_close(&call.signal_fd);
 	collect(&call);
-	bool loaded = result->policy != NULL;
-	cli_run_free(&call.run);
-	if (loaded)
-		policy_free(&call.policy);
-	arena_free(&call.arena);
+	give_back(&call);
 	return status;
 }

@@ -113,21 +113,34 @@ static void make_record(struct cli_run *run, struct run_record *ret_record)
 
 void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 {
-	struct box box;
-	struct run_record record;
 	struct err err;
 	uint64_t before = cli_clock_us();
-	make_record(run, &record);
-	box_init(&box);
-	int r = box_spawn(&run->plan, &box, &err);
+	make_record(run, &run->record);
+	box_init(&run->box);
+	int r = box_spawn(&run->plan, &run->box, &err);
+	run->live = true;
+	run->box.reaped = r < 0;
 	/* Set-up begins here; the supervisor adds its part. */
 	run->result.timing.setup_us = cli_clock_us() - before;
-	if (r < 0 || supervise_run(&run->plan, &box, io, &run->result, &err) < 0)
+	if (r < 0 || supervise_run(&run->plan, &run->box, io, &run->result, &err) < 0)
 		fail(run, &err);
 	add_remedy(&run->result.error);
 	command_hint(run->request, &run->plan, &run->result.error);
-	box_close(&box);
-	run_record_end(&record);
+}
+
+bool cli_run_end(struct cli_run *run)
+{
+	if (!run->live)
+		return false;
+	run->live = false;
+	bool left = supervise_end(&run->box) < 0;
+	if (left)
+		result_warning(&run->result, "cgroup_left",
+			"a control group of the box could not be removed; `agentbox gc` removes it "
+			"later");
+	box_close(&run->box);
+	run_record_end(&run->record);
+	return left;
 }
 
 int cli_run_box(const struct policy *policy, const struct request *request,
@@ -138,5 +151,6 @@ int cli_run_box(const struct policy *policy, const struct request *request,
 		fail(run, &err);
 	else
 		cli_run_start(run, io);
+	(void)cli_run_end(run);
 	return run->result.status == STATUS_ERROR ? -1 : 0;
 }

@@ -62,7 +62,6 @@ static void ended(struct run *run)
 
 static void gone(struct run *run)
 {
-	run->alone = true;
 	run->result->leftover_killed = run->msg.gone.leftover_killed;
 	run->result->usage.disk_bytes = run->msg.gone.disk_bytes;
 }
@@ -89,6 +88,8 @@ static void perform(struct run *run, unsigned actions)
 		ended(run);
 	if (actions & ACT_GONE)
 		gone(run);
+	if (actions & ACT_COUNT)
+		usage_told(run);
 	if (actions & ACT_TERM)
 		send_term(run);
 	if (actions & ACT_KILL)

@@ -164,7 +164,6 @@ static void set_timing(struct run *run)
 int run_finish(struct run *run)
 {
 	struct result *result = run->result;
-	limits_remove(run);
 	set_timing(run);
 	if (run->blame == BLAME_BROKEN)
 		return -1;

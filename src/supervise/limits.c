@@ -101,11 +101,3 @@ unsigned limits_reached(const struct run *run)
 		reached |= LIMIT_PIDS;
 	return reached;
 }
-
-void limits_remove(struct run *run)
-{
-	if (cgroup_remove(&run->box->cgroup) < 0)
-		result_warning(run->result, "cgroup_left",
-			"a control group of the box could not be removed; `agentbox gc` removes it "
-			"later");
-}

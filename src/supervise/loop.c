@@ -103,18 +103,13 @@ static void prepare(struct run *run)
 	for (int slot = 0; slot < SLOT_COUNT; slot++)
 		want(run, slot, -1, 0);
 	want(run, SLOT_SIGNAL, run->io->signal_fd, POLLIN);
-	/*
-	 * Init is alone and only ends: each of its descriptors would wake us as it closes, and cost
-	 * more than it tells. What the box wrote is in the pipes and is read afterwards.
-	 */
-	if (run->state == STATE_ENDING && run->alone) {
+	/* At the end init's descriptors only close, and each would wake us. */
+	if (run->state != STATE_DRAINING) {
+		want(run, SLOT_SETUP, run->box->setup_fd, POLLIN);
+		want(run, SLOT_STATUS, run->box->status_fd, POLLIN);
 		want(run, SLOT_PIDFD, run->box->pidfd, POLLIN);
-		return;
+		want(run, SLOT_LISTENER, run->listener, POLLIN);
 	}
-	want(run, SLOT_SETUP, run->box->setup_fd, POLLIN);
-	want(run, SLOT_STATUS, run->box->status_fd, POLLIN);
-	want(run, SLOT_PIDFD, run->reaped ? -1 : run->box->pidfd, POLLIN);
-	want(run, SLOT_LISTENER, run->listener, POLLIN);
 	output_poll(&run->out[0], &run->fds[SLOT_OUT], &run->fds[SLOT_OUT_TO]);
 	output_poll(&run->out[1], &run->fds[SLOT_ERR], &run->fds[SLOT_ERR_TO]);
 	input_poll(&run->in, &run->fds[SLOT_IN], &run->fds[SLOT_IN_TO]);
@@ -145,7 +140,7 @@ static bool wait_for(struct run *run)
 		struct timespec pause = { .tv_nsec = 10000000 };
 		nanosleep(&pause, NULL);
 		siginfo_t info = { 0 };
-		if (!run->reaped &&
+		if (!run->box->reaped &&
 			waitid(P_PID, (id_t)run->box->pid, &info, WEXITED | WNOHANG | WNOWAIT) ==
 				0 &&
 			info.si_pid != 0)

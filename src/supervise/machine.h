@@ -4,8 +4,8 @@
  *
  * The machine never waits for an absence. Where something might never come (the box hangs while it
  * is made, the command ignores SIGTERM, init does not finish), the state has a time limit, and its
- * end is MACHINE_TIMER. Only the end of init is waited for without a limit: before that the result
- * must not be printed.
+ * end is MACHINE_TIMER. When init says that it is alone, all that the result tells of is known; its
+ * own end, before which the result must not be printed, is then waited for by supervise_end().
  */
 #ifndef AGENTBOX_SUPERVISE_MACHINE_H
 #define AGENTBOX_SUPERVISE_MACHINE_H
@@ -18,7 +18,7 @@
 	X(TERMINATING, "SIGTERM was sent; the grace period runs")                                  \
 	X(ENDING, "the command has ended; init ends what it left")                                 \
 	X(KILLING, "SIGKILL was sent to init; only its end is waited for")                         \
-	X(DRAINING, "the box is gone; output that it left in pipes is taken")                      \
+	X(DRAINING, "the command and all that it left are gone; output in pipes is taken")         \
 	X(DONE, "all is known")
 
 /* X(name, what happened) */
@@ -64,6 +64,7 @@ enum machine_action {
 	ACT_FAIL = 1 << 3,          /* keep the error that came */
 	ACT_ENDED = 1 << 4,         /* keep how the command ended */
 	ACT_GONE = 1 << 5,          /* keep what init found at the end */
+	ACT_COUNT = 1 << 10,        /* take the usage that init tells of */
 	ACT_TERM = 1 << 6,          /* SIGTERM to all processes of the box */
 	ACT_KILL = 1 << 7,          /* SIGKILL to init */
 	ACT_REAP = 1 << 8,          /* take init's exit status and usage */

@@ -110,8 +110,6 @@ struct run {
 	int caller_signal;  /* the first one */
 	bool have_ended;
 	struct sync_ended how;
-	bool alone; /* init has told that all other processes are gone */
-	bool reaped;
 	int64_t next_look;               /* at the box's processor time; 0: when the command runs */
 	struct cgroup_counters counters; /* of its control groups, at the end; else unknown */
 
@@ -170,6 +168,8 @@ void terminal_restore(struct run *run);
 /* usage.c */
 /* Init has ended: take its exit status, and the usage of all that it waited for. */
 void usage_reap(struct run *run);
+/* Init is about to end: the usage that it told of. */
+void usage_told(struct run *run);
 
 /* limits.c */
 /* When the box's processor time must be looked at next, CLOCK_MONOTONIC in ns; or NEVER. */
@@ -179,8 +179,6 @@ void limits_look(struct run *run);
 void limits_read(struct run *run);
 /* The limits (enum limit_bit) that were reached by what limits_read() found. */
 unsigned limits_reached(const struct run *run);
-/* Remove the groups; one that cannot be removed is a warning. */
-void limits_remove(struct run *run);
 
 /* finish.c */
 /* How it ended, in *run->result, once the box is gone. 0 or -1 with *run->err. */

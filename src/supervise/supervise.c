@@ -77,9 +77,6 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 	char *chunk = malloc(CHUNK);
 	if (!chunk) {
 		box_kill(box);
-		while (waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		(void)cgroup_remove(&box->cgroup);
 		return err_set(err, ERR_no_resources, ENOMEM, "no memory to supervise the box");
 	}
 	struct run run = {
@@ -101,4 +98,16 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 	run_end(&run);
 	free(chunk);
 	return run_finish(&run);
+}
+
+int supervise_end(struct box *box)
+{
+	/* Its own pidfd: nobody else's end can be taken for it. */
+	struct pollfd end = { .fd = box->pidfd, .events = POLLIN };
+	if (!box->reaped && poll(&end, 1, (int)(ENDING_MAX_NS / 1000000)) <= 0)
+		box_kill(box);
+	while (!box->reaped && waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	box->reaped = true;
+	return cgroup_remove(&box->cgroup);
 }

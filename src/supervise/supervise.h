@@ -31,14 +31,21 @@ struct supervise_io {
 int supervise_signals(sigset_t *ret_old);
 
 /*
- * Run until the box is gone. Fills status, exit code, signal, streams, usage, limits, violations,
- * leftovers, timing of *result, and result->error with status error when the command never ran.
- * A timing.setup_us that is there already (what box_spawn took) is added to.
- * Returns 0, or -1 with *err only for failures of the supervisor itself (then the box is killed and
- * waited for first). When it returns no process of the box is left, and no control group, or else a
- * warning tells.
+ * Run until the command and all that it left are gone. Fills status, exit code, signal, streams,
+ * usage, limits, violations, leftovers, timing of *result, and result->error with status error when
+ * the command never ran. A timing.setup_us that is there already (what box_spawn took) is added to.
+ * Returns 0, or -1 with *err only for failures of the supervisor itself (then the box is killed).
+ * When it returns no process of the box is left but, perhaps, its init, which is about to end:
+ * supervise_end() must follow, and what takes time and needs no more of the box belongs between.
  */
 int supervise_run(const struct plan *plan, struct box *box, const struct supervise_io *io,
 	struct result *result, struct err *err);
+
+/*
+ * Wait until init has ended, which its kernel's clean-up of the box makes worth some tenths of a
+ * millisecond, and remove the control groups. An init that does not end is killed after a time.
+ * 0, or -errno when a control group is left.
+ */
+int supervise_end(struct box *box);
 
 #endif

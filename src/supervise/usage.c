@@ -1,6 +1,6 @@
 /*
- * usage: reaps init, and with that takes what the whole box used; what control groups counted goes
- * before it. Judges none of the numbers.
+ * usage: what the whole box used, told by init or taken by reaping it; what control groups counted
+ * goes before it. Judges none of the numbers.
  */
 #define _GNU_SOURCE
 #include "supervise/run.h"
@@ -27,7 +27,7 @@ void usage_reap(struct run *run)
 	do
 		r = sys_ret(syscall(SYS_waitid, P_PIDFD, run->box->pidfd, &info, WEXITED, &all));
 	while (r == -EINTR);
-	run->reaped = true;
+	run->box->reaped = true;
 	/* Reaped by somebody else: its numbers stay unknown. */
 	if (r >= 0) {
 		usage->cpu_user_us = in_us(&all.ru_utime);
@@ -35,5 +35,14 @@ void usage_reap(struct run *run)
 		usage->memory_peak_bytes =
 			run->have_ended ? run->how.maxrss_bytes : (uint64_t)all.ru_maxrss * 1024u;
 	}
+	limits_read(run);
+}
+
+void usage_told(struct run *run)
+{
+	struct usage *usage = &run->result->usage;
+	usage->cpu_user_us = run->msg.gone.utime_us;
+	usage->cpu_system_us = run->msg.gone.stime_us;
+	usage->memory_peak_bytes = run->how.maxrss_bytes;
 	limits_read(run);
 }

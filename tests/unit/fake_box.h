@@ -44,6 +44,7 @@ struct stage_play {
 	struct err err;
 	int spare; /* descriptors left to the supervisor; 0: as many as it likes */
 	int r;
+	int end; /* of supervise_end() */
 	double seconds;
 };
 
@@ -246,6 +247,7 @@ static inline void play_run(struct stage_play *play, script *child)
 	}
 	double begin = now_s();
 	play->r = supervise_run(&play->plan, &box, &play->io, &play->result, &play->err);
+	play->end = supervise_end(&box);
 	play->seconds = now_s() - begin;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	/* Whatever was played: the box is gone and reaped. */

@@ -16,7 +16,7 @@ static const struct {
 	{ EVENT_FAILED, "KKKKKKDO", "ffppp..." },
 	{ EVENT_SETUP_EOF, "KRRTNKDO", "d......." },
 	{ EVENT_ENDED, "KKNNKKDO", "pp..p..." },
-	{ EVENT_GONE, "KKKKNKDO", "pppp...." },
+	{ EVENT_GONE, "KKKKDKDO", "pppp...." },
 	{ EVENT_STATUS_EOF, "KEKKNKDO", "d.LL...." },
 	{ EVENT_INIT_EXIT, "DDDDDDDO", "ddLL...." },
 	{ EVENT_TIMER, "KKTKKKDO", "llw....." },
@@ -90,9 +90,11 @@ static void actions_stand_where_they_belong(void)
 				want |= ACT_ENDED;
 			if (e == EVENT_GONE && (s == STATE_ENDING || s == STATE_KILLING))
 				want |= ACT_GONE;
+			if (e == EVENT_GONE && s == STATE_ENDING)
+				want |= ACT_COUNT;
 			if (cell.next == STATE_TERMINATING && s == STATE_RUNNING)
 				want |= ACT_TERM;
-			if (cell.next == STATE_DRAINING && s != STATE_DRAINING)
+			if (e == EVENT_INIT_EXIT && s < STATE_DRAINING)
 				want |= ACT_REAP;
 			if (s == STATE_DRAINING && cell.next == STATE_DONE && e != EVENT_DRAINED)
 				want |= ACT_ABANDON;
@@ -105,7 +107,8 @@ static void actions_stand_where_they_belong(void)
 		}
 }
 
-/* Nothing is printed before init is gone: DONE is only reached by way of DRAINING. */
+/* DONE is only reached by way of DRAINING, and that when init has ended or says that it is alone.
+ */
 static void the_end_follows_the_end_of_init(void)
 {
 	for (int s = STATE_SETUP; s < STATE_DRAINING; s++)
@@ -113,7 +116,8 @@ static void the_end_follows_the_end_of_init(void)
 			struct machine_cell cell =
 				machine_step((enum machine_state)s, (enum machine_event)e);
 			CHECK(cell.next != STATE_DONE);
-			CHECK((cell.next == STATE_DRAINING) == (e == EVENT_INIT_EXIT));
+			CHECK((cell.next == STATE_DRAINING) ==
+				(e == EVENT_INIT_EXIT || (s == STATE_ENDING && e == EVENT_GONE)));
 		}
 	for (int s = STATE_SETUP; s < STATE_DONE; s++) {
 		struct machine_cell cell = machine_step((enum machine_state)s, EVENT_INIT_EXIT);
