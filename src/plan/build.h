@@ -22,6 +22,7 @@ struct builder {
 	struct build_grant *grants; /* by target, parents before what lies in them */
 	size_t grant_count;
 	bool workspace_shown;
+	bool ready_dev; /* /dev is the installed directory, not one of the box's own */
 };
 
 /* A tree or file of the host that the policy or the command line names. */

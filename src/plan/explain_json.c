@@ -405,8 +405,11 @@ int plan_explain_json(const struct plan *plan, struct buf *out)
 	json_open_object(&json, NULL);
 	json_put_text(&json, "agentbox", AGENTBOX_VERSION);
 	json_put_text(&json, "name", plan->name);
-	if (plan->policy)
-		json_put_text(&json, "policy_sha256", plan->policy->sha256);
+	if (plan->policy) {
+		char sha256[POLICY_SHA256_SIZE];
+		policy_sha256(plan->policy, sha256);
+		json_put_text(&json, "policy_sha256", sha256);
+	}
 	put_ids(&json, plan);
 	put_files(&json, plan);
 	put_landlock(&json, plan);

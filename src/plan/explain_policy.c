@@ -116,8 +116,9 @@ void words_policy_head(struct words *words, const struct policy *policy)
 		words_line(words, "  %s", policy->description);
 	for (size_t i = 0; i < policy->source_count; i++)
 		words_line(words, "  from %s", policy->sources[i]);
-	if (policy->sha256)
-		words_line(words, "  sha256 %s", policy->sha256);
+	char sha256[POLICY_SHA256_SIZE];
+	policy_sha256(policy, sha256);
+	words_line(words, "  sha256 %s", sha256);
 }
 
 void words_policy_network(struct words *words, const struct policy *policy)

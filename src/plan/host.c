@@ -126,23 +126,25 @@ static void probe_kernel(struct host *host)
 /* Type, owner and link text of a path, nothing followed. */
 static void probe_one(struct arena *arena, const char *path, struct host_path *fact)
 {
+	char text[PATH_MAX];
 	struct stat st;
 	fact->path = path;
-	if (lstat(path, &st) < 0) {
-		fact->errnum = errno;
+	/* Half of what is asked for are links, and of them no more than the text is wanted. */
+	ssize_t len = readlink(path, text, sizeof text - 1);
+	if (len > 0) {
+		fact->mode = S_IFLNK | 0777;
+		fact->link = arena_strndup(arena, text, (size_t)len);
+		return;
+	}
+	if (len == 0 || errno != EINVAL || lstat(path, &st) < 0) {
+		fact->errnum = len == 0 ? ENOENT : errno;
 		return;
 	}
 	fact->mode = st.st_mode;
 	fact->uid = st.st_uid;
 	fact->gid = st.st_gid;
-	if (S_ISLNK(st.st_mode)) {
-		char text[PATH_MAX];
-		ssize_t len = readlink(path, text, sizeof text - 1);
-		if (len > 0)
-			fact->link = arena_strndup(arena, text, (size_t)len);
-		else
-			fact->errnum = ENOENT;
-	}
+	if (S_ISLNK(st.st_mode))
+		fact->errnum = ENOENT; /* became one just now */
 }
 
 static void probe_list(struct arena *arena, const char *const *paths, size_t count,
@@ -177,10 +179,34 @@ static void probe_root_dir(const char *root, struct host *host)
 	host->top = top;
 }
 
+/* May any user enter each directory on the way? A box of root's is made by an id that owns nothing.
+ */
+static bool reachable_by_all(const char *path)
+{
+	char part[PATH_MAX];
+	struct stat st;
+	for (const char *slash = path; (slash = strchr(slash + 1, '/'));) {
+		memcpy(part, path, (size_t)(slash - path));
+		part[slash - path] = 0;
+		if (stat(part, &st) < 0 || !(st.st_mode & S_IXOTH))
+			return false;
+	}
+	return true;
+}
+
+/* The directory was installed with agentbox; an agentbox that was not installed has none. */
+static bool has_ready_dev(bool as_root)
+{
+	static const char node[] = AGENTBOX_DEVDIR "/urandom";
+	struct stat st;
+	return stat(node, &st) == 0 && S_ISREG(st.st_mode) && (!as_root || reachable_by_all(node));
+}
+
 static void probe_system(const struct policy *policy, struct host *host)
 {
 	struct arena *arena = &host->arena;
 	host->resolv_conf = "";
+	host->ready_dev = has_ready_dev(host->root);
 	if (policy->fs.root == ROOT_DIRECTORY) {
 		probe_root_dir(policy->fs.root_dir, host);
 		return;

@@ -75,6 +75,7 @@ struct host {
 	size_t top_count;
 	const struct host_path *etc;
 	size_t etc_count;
+	bool ready_dev;          /* AGENTBOX_DEVDIR is there, and whole */
 	const char *resolv_conf; /* content of /etc/resolv.conf, links followed; "" when there is
 				    none */
 

@@ -108,8 +108,44 @@ static void place(
 	op->len = len;
 }
 
+static bool in_dev(const char *path)
+{
+	return strncmp(path, "/dev/", 5) == 0;
+}
+
+/* Is anything of the host's shown below /dev, so that there must be a place for it? */
+static bool dev_has_grants(const struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	bool found = in_dev(builder->request->workspace) || in_dev(builder->host->home);
+	for (size_t i = 0; i < policy->fs.read_count; i++)
+		found |= in_dev(policy->fs.read[i].path);
+	for (size_t i = 0; i < policy->fs.write_count; i++)
+		found |= in_dev(policy->fs.write[i].path);
+	return found;
+}
+
+/*
+ * The directory that was installed with agentbox has what make_dev() makes. /dev/shm, which is
+ * written, is a window on another directory then.
+ */
+static void show_ready_dev(struct builder *builder)
+{
+	make_dir(builder, "dev", 0755);
+	make_dir(builder, "run", 0755);
+	make_dir(builder, "run/shm", 01777);
+	struct plan_op *op = build_op(builder, OP_BIND, "dev", "made");
+	op->source = AGENTBOX_DEVDIR;
+	op->mode = S_IFDIR;
+}
+
 static void make_dev(struct builder *builder)
 {
+	builder->ready_dev = builder->host->ready_dev && !dev_has_grants(builder);
+	if (builder->ready_dev) {
+		show_ready_dev(builder);
+		return;
+	}
 	make_dir(builder, "dev", 0755);
 	make_dir(builder, "dev/pts", 0755);
 	make_dir(builder, "dev/shm", 01777);
@@ -238,10 +274,10 @@ static void make_skeleton(struct builder *builder)
 }
 
 /* A writable window on a directory of the box's own tmpfs. */
-static void window(struct builder *builder, const char *target, const char *why)
+static void window(struct builder *builder, const char *source, const char *target, const char *why)
 {
 	struct plan_op *op = build_op(builder, OP_INSIDE, target, why);
-	op->source = target;
+	op->source = source;
 	op->mode = S_IFDIR;
 }
 
@@ -295,10 +331,10 @@ static void show_private(struct builder *builder, const char *home)
 	build_op(builder, OP_DEVPTS, "dev/pts", "private");
 	build_op(builder, OP_PROC, "proc", "private");
 	show_cgroup(builder);
-	window(builder, "tmp", "private");
-	window(builder, "dev/shm", "private");
+	window(builder, "tmp", "tmp", "private");
+	window(builder, builder->ready_dev ? "run/shm" : "dev/shm", "dev/shm", "private");
 	if (home)
-		window(builder, home,
+		window(builder, home, home,
 			build_why(builder, "filesystem.home", &builder->policy->fs.home_at));
 }
 

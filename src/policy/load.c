@@ -3,7 +3,6 @@
  * merged once, bases before what extends them; a file that -p names is merged where -p says.
  */
 #define _GNU_SOURCE
-#include <sha2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,30 +119,6 @@ static int visit_named(struct loader *l, const char *name)
 	return visit(l, file);
 }
 
-/* The digest covers each text behind its length, so that no two lists of texts look the same. */
-static const char *digest(struct loader *l)
-{
-	SHA2_CTX sha;
-	uint8_t sum[SHA256_DIGEST_LENGTH];
-	char hex[2 * sizeof sum + 1];
-	SHA256Init(&sha);
-	for (size_t i = 0; i < l->count; i++) {
-		uint64_t len = l->files[i]->len;
-		uint8_t prefix[8];
-		for (int k = 0; k < 8; k++)
-			prefix[k] = (uint8_t)(len >> (8 * k));
-		SHA256Update(&sha, prefix, sizeof prefix);
-		SHA256Update(&sha, (const uint8_t *)l->files[i]->text, len);
-	}
-	SHA256Final(sum, &sha);
-	for (size_t i = 0; i < sizeof sum; i++) {
-		hex[2 * i] = "0123456789abcdef"[sum[i] >> 4];
-		hex[2 * i + 1] = "0123456789abcdef"[sum[i] & 15];
-	}
-	hex[2 * sizeof sum] = 0;
-	return arena_strdup(l->arena, hex);
-}
-
 /* "/a/build.yaml" -> "build": the name of a policy that does not say one. */
 static const char *stem(struct arena *arena, const char *file)
 {
@@ -161,9 +136,10 @@ static int finish(struct loader *l, struct policy *p, const struct policy_overri
 	/* An override is the only thing that may stand at the root without a file. */
 	tree->root = node_map(l->arena, NULL);
 	p->tree = tree;
-	p->sha256 = digest(l);
 	p->sources = ARENA_ARRAY(l->arena, l->count, const char *);
+	p->texts = ARENA_ARRAY(l->arena, l->count, struct policy_text);
 	for (size_t i = 0; i < l->count; i++) {
+		p->texts[i] = (struct policy_text){ l->files[i]->text, l->files[i]->len };
 		p->sources[p->source_count++] = l->files[i]->source.file;
 		if (merge_document(tree->root, l->files[i]->root, l->err) < 0)
 			return -1;

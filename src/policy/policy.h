@@ -156,8 +156,11 @@ struct policy_tree; /* the merged document with the origin of each node; policy/
 
 struct policy {
 	const char *name, *description;
-	const char *sha256;   /* hex digest of the sources, in order */
 	const char **sources; /* files read, the outermost base first */
+	struct policy_text {  /* of each: its bytes */
+		const char *text;
+		size_t len;
+	} * texts;
 	size_t source_count;
 
 	struct {
@@ -251,6 +254,13 @@ int policy_parse(const char *text, size_t len, const char *file, const struct po
 	struct policy *ret_policy, struct err *err);
 
 void policy_free(struct policy *policy);
+
+/*
+ * The hex digest of the sources, in order. Made when it is asked for: it costs as much as reading a
+ * small policy, and is told only once the command has ended.
+ */
+#define POLICY_SHA256_SIZE 65
+void policy_sha256(const struct policy *policy, char ret_hex[POLICY_SHA256_SIZE]);
 
 /* `show`: the merged policy as YAML with the origin of each line as a comment, or as JSON. */
 struct buf;

@@ -180,7 +180,10 @@ static void put_policy(struct json *json, const struct policy *policy)
 {
 	json_open_object(json, "policy");
 	json_put_text(json, "name", policy ? policy->name : NULL);
-	json_put_text(json, "sha256", policy ? policy->sha256 : NULL);
+	char sha256[POLICY_SHA256_SIZE];
+	if (policy)
+		policy_sha256(policy, sha256);
+	json_put_text(json, "sha256", policy ? sha256 : NULL);
 	json_open_array(json, "sources");
 	for (size_t i = 0; policy && i < policy->source_count; i++)
 		json_put_text(json, NULL, policy->sources[i]);

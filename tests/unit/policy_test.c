@@ -187,7 +187,7 @@ static void defaults_are_the_tables(void)
 	CHECK(p.limits.output.value == 1 << 20 && p.limits.open_files.value == 1024);
 	CHECK(p.limits.memory.value == 0 && !origin_set(&p.limits.memory.at));
 	CHECK(p.limits.output_action == OUTPUT_TRUNCATE && p.code_count == 0 && p.tool_count == 0);
-	CHECK(p.source_count == 1 && strlen(p.sha256) == 64);
+	CHECK(p.source_count == 1 && p.texts[0].len == strlen(p.texts[0].text));
 	policy_free(&p);
 }
 
