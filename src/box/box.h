@@ -21,6 +21,8 @@ struct box {
 	int stdin_fd;  /* write end, -1: the command reads end of file; with a terminal -1 */
 	int stdout_fd; /* read ends; -1 with a terminal */
 	int stderr_fd;
+	int layers[PLAN_LAYERS_MAX]; /* the directories that private layers are written to */
+	size_t layer_count;          /* how many of them have come */
 	struct cgroup cgroup; /* to be removed once init is reaped; those of a box without any are
 				 none */
 };

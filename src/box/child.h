@@ -55,6 +55,12 @@ struct cgroup_place {
 /* child_fail() with the text "KEY (PATH)". */
 int cgroup_fail(const struct cgroup_place *place, enum err_code code, int errnum, struct err *err);
 
+/*
+ * stage_layers.c: show a tree through its private layer, whose directory the supervisor is sent.
+ * Takes over `lower`, a detached copy of the tree. A detached mount to be put in place, or -errno.
+ */
+int layer_mount(const struct child *child, const struct plan_layer *layer, int lower);
+
 /* Report to the supervisor and end this process. */
 _Noreturn void child_die(const struct child *child, enum stage stage, struct err *err);
 

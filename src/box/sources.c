@@ -147,16 +147,11 @@ static const struct source_owner *find_owner(
 	return NULL;
 }
 
-static bool is_source(const struct plan_op *op)
-{
-	return op->kind == OP_BIND && (op->flags & OPF_GRANT);
-}
-
 void sources_map(const struct plan *plan, struct sources *sources)
 {
 	for (size_t i = 0; i < plan->op_count; i++) {
 		const struct plan_op *op = &plan->ops[i];
-		if (!is_source(op) || find_owner(sources, op))
+		if (!plan_op_grants(op) || find_owner(sources, op))
 			continue;
 		struct source_owner *owner = &sources->owners[sources->count++];
 		owner->uid = op->owner;
@@ -226,7 +221,7 @@ size_t sources_count(const struct plan *plan)
 {
 	size_t count = 0;
 	for (size_t i = 0; plan->as_root && i < plan->op_count; i++)
-		count += is_source(&plan->ops[i]);
+		count += plan_op_grants(&plan->ops[i]);
 	return count;
 }
 
@@ -237,7 +232,7 @@ static int open_trees(
 	int r = 0;
 	for (size_t i = 0; i < plan->op_count && r >= 0; i++) {
 		const struct plan_op *op = &plan->ops[i];
-		if (!is_source(op))
+		if (!plan_op_grants(op))
 			continue;
 		*ret_op = i + 1;
 		const struct source_owner *owner = find_owner(sources, op);

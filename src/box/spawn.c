@@ -42,6 +42,9 @@ void box_close(struct box *box)
 	fd_close(&box->stdin_fd);
 	fd_close(&box->stdout_fd);
 	fd_close(&box->stderr_fd);
+	for (size_t i = 0; i < box->layer_count; i++)
+		fd_close(&box->layers[i]);
+	box->layer_count = 0;
 }
 
 /* One pipe; `ours` gets the supervisor's end, made non-blocking, `theirs` the command's. */

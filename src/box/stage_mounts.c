@@ -114,7 +114,8 @@ static int given_tree(struct child *child, const struct plan_op *op)
 	return child->trees[op->tree];
 }
 
-static int bind_host(struct child *child, const struct plan_op *op)
+/* What an operation shows of the host, detached and not dressed. A descriptor or -errno. */
+static int host_tree(struct child *child, const struct plan_op *op)
 {
 	int tree;
 	if (child->plan->as_root && (op->flags & OPF_GRANT)) {
@@ -131,6 +132,20 @@ static int bind_host(struct child *child, const struct plan_op *op)
 	} else {
 		tree = sys_open_tree(AT_FDCWD, op->source, clone_flags(op));
 	}
+	return tree;
+}
+
+static int show_layer(struct child *child, const struct plan_op *op)
+{
+	int tree = host_tree(child, op);
+	if (tree >= 0)
+		tree = layer_mount(child, &child->plan->layers[op->layer], tree);
+	return tree < 0 ? tree : dress_and_attach(child, op, tree);
+}
+
+static int bind_host(struct child *child, const struct plan_op *op)
+{
+	int tree = host_tree(child, op);
 	if (tree < 0)
 		return tree;
 	/* System trees before the seal are dressed by it, all at once; device nodes need no dress.
@@ -262,6 +277,8 @@ static int run_op(struct child *child, const struct plan_op *op)
 		return make_file(child, op);
 	case OP_BIND:
 		return bind_host(child, op);
+	case OP_LAYER:
+		return show_layer(child, op);
 	case OP_INSIDE:
 		return show_inside(child, op);
 	case OP_MASK:
@@ -282,11 +299,13 @@ static enum err_code code_of(const struct plan_op *op, int r)
 {
 	if (op->kind == OP_PROC)
 		return ERR_proc_masked;
+	if (op->kind == OP_LAYER && r != -ENOSPC && r != -ENOMEM && r != -ELOOP && r != -ENOENT)
+		return ERR_overlay_unsupported;
 	if (op->kind == OP_MASK && (r == -ENOENT || r == -ENOTDIR || r == -ELOOP))
 		return ERR_sources_changed;
 	if (r == -ENOSPC || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return ERR_no_resources;
-	if (op->kind == OP_BIND && (op->flags & OPF_GRANT))
+	if (plan_op_grants(op))
 		return r == -ELOOP    ? ERR_grant_is_symlink
 		       : r == -ENOENT ? ERR_grant_not_found
 				      : ERR_mount_failed;

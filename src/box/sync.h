@@ -5,6 +5,7 @@
  *	   | clone3(PIDFD, namespaces)        |
  *	   |--------------------------------->| init stages, in order
  *	   |-- setup: TREES (as root: the granted trees) ->|
+ *	   |<- setup: LAYER (each private layer's directory) -|
  *	   |<- setup: FDS (tty master) -------|
  *	   |                                  | vfork ------------------->| payload stages
  *	   |<- setup: EXECING (seccomp listener) ---------------------------|
@@ -36,7 +37,8 @@ enum sync_kind {
 	SYNC_ENDED,   /* status: ended */
 	SYNC_GONE,    /* status: gone; init ends by itself after it */
 	SYNC_SIGNAL,  /* status, downwards: signal */
-	SYNC_TREES,   /* setup, downwards, once: as many descriptors as there are grants */
+	SYNC_LAYER, /* setup: one descriptor, what a private layer is written to; in their order */
+	SYNC_TREES, /* setup, downwards, once: as many descriptors as there are grants */
 };
 
 #define SYNC_MAGIC 0x61626f78u

@@ -21,6 +21,7 @@ struct builder {
 	size_t not_enforced_count;
 	struct build_grant *grants; /* by target, parents before what lies in them */
 	size_t grant_count;
+	struct plan_layer *layers;
 	bool workspace_shown;
 	bool ready_dev; /* /dev is the installed directory, not one of the box's own */
 };
@@ -30,6 +31,7 @@ struct build_grant {
 	const char *target; /* without the leading "/" */
 	const struct host_path *fact;
 	bool write;
+	int layer;  /* index into the plan's layers; -1: shown directly */
 	bool under; /* its mount point lies in a tree of the host, so it is there already */
 	const char *why;
 };
@@ -49,6 +51,21 @@ int build_mounts(struct builder *builder);
 int build_grant_points(struct builder *builder);
 int build_grants(struct builder *builder);
 void build_etc(struct builder *builder);
+
+/* layers.c */
+#define LAYERS_DIR "run/agentbox.layers" /* where they are put together, covered afterwards */
+/* A new layer for the tree at `root`; its index. */
+int build_layer(struct builder *builder, const char *root, const char *why);
+/* The directories that are made before the seal. */
+void build_layer_points(struct builder *builder);
+/* What must be there before the first layer is mounted, and what covers it after the last one. */
+void build_layer_dirs(struct builder *builder);
+void build_layer_cover(struct builder *builder);
+/* A name that the box must not see in the layer's tree; `path` is absolute. */
+void build_layer_gone(struct builder *builder, int layer, const char *path);
+/* All are known: put them in their order. */
+void build_layer_sort(struct builder *builder);
+
 struct plan_op *build_op(
 	struct builder *builder, enum plan_op_kind kind, const char *target, const char *why);
 /* Directories from the top down to target's parent, where the box makes them itself. */

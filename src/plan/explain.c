@@ -30,6 +30,8 @@ static const char *op_class(const struct plan_op *op, bool sealed)
 		if (op->flags & OPF_DEVICE)
 			return "device";
 		return sealed || op->flags & OPF_READONLY ? "read-only" : "writable";
+	case OP_LAYER:
+		return "private copy";
 	case OP_INSIDE:
 		if (op->flags & OPF_READONLY)
 			return "protected";

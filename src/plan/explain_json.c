@@ -90,6 +90,7 @@ const char *explain_op_name(enum plan_op_kind kind)
 		[OP_LINK] = "link",
 		[OP_FILE] = "file",
 		[OP_BIND] = "bind",
+		[OP_LAYER] = "layer",
 		[OP_INSIDE] = "inside",
 		[OP_MASK] = "mask",
 		[OP_PROC] = "proc",
@@ -221,8 +222,28 @@ static void put_op(struct json *json, const struct plan_op *op, bool as_root)
 	json_close(json);
 }
 
+static void put_layers(struct json *json, const struct plan *plan)
+{
+	json_open_array(json, "layers");
+	for (size_t i = 0; i < plan->layer_count; i++) {
+		const struct plan_layer *layer = &plan->layers[i];
+		json_open_object(json, NULL);
+		json_put_text(json, "root", layer->root);
+		json_put_text(json, "backend", layer->copy ? "copy" : "overlay");
+		json_put_text(json, "directory", layer->dir);
+		json_open_array(json, "hidden");
+		for (size_t k = 0; k < layer->gone_count; k++)
+			json_put_text(json, NULL, layer->gone[k]);
+		json_close(json);
+		json_put_text(json, "why", layer->why);
+		json_close(json);
+	}
+	json_close(json);
+}
+
 static void put_files(struct json *json, const struct plan *plan)
 {
+	put_layers(json, plan);
 	json_open_object(json, "root");
 	json_put_text(json, "type", "tmpfs");
 	json_put_uint(json, "size", plan->root_size);

@@ -196,8 +196,7 @@ static const struct plan_op *find_grant(
 	const char *rest;
 	for (size_t i = 0; i < plan->op_count; i++) {
 		const struct plan_op *op = &plan->ops[i];
-		if (op->kind == OP_BIND && op->flags & OPF_GRANT &&
-			is_below(path, op->target, &rest)) {
+		if (plan_op_grants(op) && is_below(path, op->target, &rest)) {
 			grant = op;
 			*ret_real =
 				arena_printf(arena, "%s%s%s", op->source, *rest ? "/" : "", rest);
@@ -265,7 +264,8 @@ const char *plan_host_path(const struct plan *plan, const char *path, struct are
 	const char *target = clean_target(arena, plan->cwd, path), *rest;
 	target = target ? follow_links(plan, target, arena) : NULL;
 	struct seen seen = target ? find_op(plan, target) : (struct seen){ 0 };
-	if (!seen.op || seen.op->kind != OP_BIND || !is_below(target, seen.op->target, &rest))
+	if (!seen.op || (seen.op->kind != OP_BIND && seen.op->kind != OP_LAYER) ||
+		!is_below(target, seen.op->target, &rest))
 		return NULL;
 	return arena_printf(arena, "%s%s%s", seen.op->source, *rest ? "/" : "", rest);
 }
@@ -282,8 +282,8 @@ static bool holds_grant(const struct plan *plan, const char *path)
 {
 	const char *rest;
 	for (size_t i = 0; i < plan->op_count; i++)
-		if (plan->ops[i].kind == OP_BIND && plan->ops[i].flags & OPF_GRANT &&
-			is_below(plan->ops[i].target, path, &rest) && *rest)
+		if (plan_op_grants(&plan->ops[i]) && is_below(plan->ops[i].target, path, &rest) &&
+			*rest)
 			return true;
 	return false;
 }

@@ -79,6 +79,8 @@ static void rule_of_op(struct builder *builder, const struct plan_op *op)
 	case OP_BIND:
 		if (op->flags & OPF_DEVICE)
 			return; /* beneath /dev, below */
+		if (strncmp(op->target, LAYERS_DIR, sizeof LAYERS_DIR - 1) == 0)
+			return; /* covered */
 		if (op->flags & OPF_GRANT)
 			rule(builder, op->target,
 				READ | EXECUTE | (op->flags & OPF_READONLY ? 0 : TREE_WRITE), file,
@@ -86,9 +88,13 @@ static void rule_of_op(struct builder *builder, const struct plan_op *op)
 		else if (!strchr(op->target, '/'))
 			rule(builder, op->target, READ_SYSTEM, file, optional);
 		return;
+	case OP_LAYER:
+		rule(builder, op->target, READ | EXECUTE | TREE_WRITE, false, false);
+		return;
 	case OP_INSIDE:
 		/* Pins and protections lie beneath a grant, whose rule stands already. */
-		if (!(op->flags & OPF_UNDER_GRANT))
+		if (!(op->flags & OPF_UNDER_GRANT) &&
+			strncmp(op->target, LAYERS_DIR, sizeof LAYERS_DIR - 1) != 0)
 			rule(builder, op->target, READ | EXECUTE | TREE_WRITE, false, false);
 		return;
 	case OP_DIR:

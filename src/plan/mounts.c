@@ -166,9 +166,11 @@ static void make_run(struct builder *builder)
 {
 	const struct request *request = builder->request;
 	make_dir(builder, "run", 0755);
-	if (builder->host->hidden_count || request->code_path)
+	bool covers =
+		builder->host->hidden_count || builder->policy->fs.workspace == WORKSPACE_OVERLAY;
+	if (covers || request->code_path)
 		make_dir(builder, "run/agentbox", 0755);
-	if (builder->host->hidden_count) {
+	if (covers) {
 		place(builder, "run/agentbox/hidden", 0, "", 0);
 		make_dir(builder, "run/agentbox/hidden.d", 0);
 	}

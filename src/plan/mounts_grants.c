@@ -69,8 +69,8 @@ static int check_grant(struct builder *builder, const struct host_path *fact, co
 	return 0;
 }
 
-static int add_grant(
-	struct builder *builder, const struct host_path *fact, bool write, const char *why)
+static int add_grant(struct builder *builder, const struct host_path *fact, bool write, int layer,
+	const char *why)
 {
 	const char *target = fact->path + 1;
 	for (size_t i = 0; i < builder->grant_count; i++) {
@@ -80,18 +80,20 @@ static int add_grant(
 		/* Named twice: the wider grant holds, since both were asked for. */
 		if (write && !other->write) {
 			other->write = true;
+			other->layer = layer;
 			other->why = why;
 		}
 		return 0;
 	}
-	if (builder->grant_count >= PLAN_GRANTS_MAX)
-		return build_refuse(
-			builder, ERR_unsupported, NULL, "more than %d grants", PLAN_GRANTS_MAX);
+	enum { MAX = PLAN_GRANTS_MAX - PLAN_LAYERS_MAX };
+	if (builder->grant_count >= MAX)
+		return build_refuse(builder, ERR_unsupported, NULL, "more than %d grants", MAX);
 	struct build_grant *grant = arena_push(
 		&builder->plan->arena, &builder->grants, &builder->grant_count, sizeof *grant);
 	grant->target = target;
 	grant->fact = fact;
 	grant->write = write;
+	grant->layer = layer;
 	grant->why = why;
 	return 0;
 }
@@ -108,7 +110,7 @@ static int add_list(
 			return -1;
 		const char *why = build_why(
 			builder, write ? "filesystem.write" : "filesystem.read", &list[i].at);
-		if (add_grant(builder, fact, write, why) < 0)
+		if (add_grant(builder, fact, write, -1, why) < 0)
 			return -1;
 		if (list[i].dangerous)
 			build_warn(builder, "dangerous_grant",
@@ -117,6 +119,19 @@ static int add_list(
 					list[i].path, why));
 	}
 	return 0;
+}
+
+/* On disk nothing holds what the layer may grow to: that must be said to be right. */
+static int check_scratch(struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	if (policy_best_effort(policy, "disk")) {
+		build_not_enforced(builder, "limits.disk");
+		return 0;
+	}
+	build_refuse(builder, ERR_unsupported, &policy->fs.scratch_at,
+		"limits.disk cannot be held for a layer on disk");
+	return err_hint_set(builder->err, "best_effort: [disk]");
 }
 
 static int add_workspace(struct builder *builder)
@@ -146,13 +161,20 @@ static int add_workspace(struct builder *builder)
 	if (!fact || fact->errnum || fact->link || fact->through_link || !S_ISDIR(fact->mode))
 		return build_refuse(builder, ERR_workspace_not_found, NULL,
 			"the workspace '%s' does not exist or is not a directory", path);
-	bool write = policy->fs.workspace == WORKSPACE_WRITE;
-	plan->workspace = "bind";
+	static const char *const words[] = {
+		[WORKSPACE_READ] = "filesystem.workspace: read",
+		[WORKSPACE_WRITE] = "filesystem.workspace: write",
+		[WORKSPACE_OVERLAY] = "filesystem.workspace: overlay",
+	};
+	const char *why = build_why(builder, words[policy->fs.workspace], &policy->fs.workspace_at);
+	bool layered = policy->fs.workspace == WORKSPACE_OVERLAY;
+	if (layered && policy->fs.scratch == SCRATCH_DISK && check_scratch(builder) < 0)
+		return -1;
+	int layer = layered ? build_layer(builder, fact->path, why) : -1;
+	plan->workspace = !layered ? "bind" : builder->layers[layer].copy ? "copy" : "overlay";
 	builder->workspace_shown = true;
-	return add_grant(builder, fact, write,
-		build_why(builder,
-			write ? "filesystem.workspace: write" : "filesystem.workspace: read",
-			&policy->fs.workspace_at));
+	return add_grant(
+		builder, fact, layered || policy->fs.workspace == WORKSPACE_WRITE, layer, why);
 }
 
 static int by_depth(const void *left, const void *right)
@@ -185,19 +207,24 @@ int build_grant_points(struct builder *builder)
 		op->mode = dir ? S_IFDIR | 0755 : S_IFREG | 0644;
 		op->data = "";
 	}
+	build_layer_points(builder);
 	return 0;
 }
 
 static void mount_grant(struct builder *builder, const struct build_grant *grant)
 {
-	struct plan_op *op = build_op(builder, OP_BIND, grant->target, grant->why);
+	struct plan_op *op =
+		build_op(builder, grant->layer < 0 ? OP_BIND : OP_LAYER, grant->target, grant->why);
 	mode_t mode = grant->fact->mode;
 	op->source = grant->fact->path;
 	op->mode = mode & S_IFMT;
 	op->tree = (int)(grant - builder->grants);
 	op->owner = grant->fact->uid;
 	op->group = grant->fact->gid;
-	op->flags = OPF_GRANT | (S_ISDIR(mode) ? OPF_RECURSIVE : 0) |
+	op->layer = grant->layer;
+	/* overlayfs takes no tree with mounts in it. */
+	bool alone = grant->layer >= 0 && !builder->layers[grant->layer].copy;
+	op->flags = OPF_GRANT | (S_ISDIR(mode) && !alone ? OPF_RECURSIVE : 0) |
 		    (grant->write ? 0 : OPF_READONLY) | (grant->under ? OPF_UNDER_GRANT : 0) |
 		    (S_ISCHR(mode) || S_ISBLK(mode) ? OPF_DEVICE : 0);
 }
@@ -269,6 +296,10 @@ static void hide(struct builder *builder, const struct host_match *match)
 	const struct build_grant *grant = grant_of(builder, target);
 	if (!grant && !build_shown_by(builder, target))
 		return;
+	if (grant && grant->layer >= 0 && strcmp(grant->target, target) != 0) {
+		build_layer_gone(builder, grant->layer, match->path);
+		return;
+	}
 	bool written = grant && grant->write;
 	const char *why = build_why(builder, "filesystem.hide", &match->pattern->at);
 	if (written)
@@ -285,7 +316,7 @@ static int check_missing(struct builder *builder)
 	for (size_t i = 0; i < builder->host->missing_count; i++) {
 		const struct host_missing *missing = &builder->host->missing[i];
 		const struct build_grant *grant = grant_of(builder, missing->tree + 1);
-		if (!grant || !grant->write)
+		if (!grant || !grant->write || grant->layer >= 0)
 			continue;
 		return build_refuse(builder, ERR_protect_missing, &missing->pattern->at,
 			"'%s' is to be protected, but nothing of that name is in '%s', which is "
@@ -301,7 +332,7 @@ static void warn_of_patterns(struct builder *builder)
 {
 	bool written = false;
 	for (size_t i = 0; i < builder->grant_count; i++)
-		written |= builder->grants[i].write;
+		written |= builder->grants[i].write && builder->grants[i].layer < 0;
 	for (size_t i = 0; written && i < builder->policy->fs.protect_count; i++) {
 		const struct policy_pattern *pattern = &builder->policy->fs.protect[i];
 		if (pattern->literal && strchr(pattern->pattern, '/'))
@@ -350,8 +381,10 @@ static void hold_nested(struct builder *builder)
 int build_grants(struct builder *builder)
 {
 	const struct host *host = builder->host;
+	build_layer_dirs(builder);
 	for (size_t i = 0; i < builder->grant_count; i++)
 		mount_grant(builder, &builder->grants[i]);
+	build_layer_cover(builder);
 	hold_nested(builder);
 	if (check_missing(builder) < 0)
 		return -1;
@@ -361,5 +394,6 @@ int build_grants(struct builder *builder)
 		protect(builder, &host->protected[i]);
 	for (size_t i = 0; i < host->hidden_count; i++)
 		hide(builder, &host->hidden[i]);
+	build_layer_sort(builder);
 	return 0;
 }

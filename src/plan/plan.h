@@ -27,6 +27,7 @@ enum plan_op_kind {
 	OP_LINK,   /* make a symbolic link with the text `source` */
 	OP_FILE,   /* make a file holding data */
 	OP_BIND,   /* show `source` of the host at target */
+	OP_LAYER,  /* show `source` of the host at target through the private layer `layer` */
 	OP_INSIDE, /* show `source`, a path of the box made before, at target once more */
 	OP_MASK,   /* cover target with an unreadable empty file or directory */
 	OP_PROC,   /* a new /proc */
@@ -64,9 +65,32 @@ struct plan_op {
 	mode_t mode; /* OP_DIR, OP_FILE; OP_MASK, OP_BIND, OP_INSIDE: S_IFMT part of what is shown
 		      */
 	int tree;    /* OPF_GRANT: its number among them, from 0 */
+	int layer;   /* OP_LAYER: index into plan->layers */
 	uid_t owner; /* OPF_GRANT as root: the owner on the host that the box acts as */
 	gid_t group;
 	const char *why; /* for people: "filesystem.read (policy.yaml:7)", "system", "made" */
+};
+
+/* Does an operation show a part of the host that the policy or the command line names? */
+static inline bool plan_op_grants(const struct plan_op *op)
+{
+	return (op->kind == OP_BIND || op->kind == OP_LAYER) && (op->flags & OPF_GRANT);
+}
+
+/*
+ * A tree of the host that is written through a private layer: overlayfs, or a copy of the whole.
+ * The layer is a directory of the box's own tmpfs or one of the host that is shown there, with
+ * "upper" (what was written, or the copy) and "work" (the kernel's own).
+ */
+#define PLAN_LAYERS_MAX 8
+struct plan_layer {
+	const char *root; /* of the tree, absolute; in the box it is at the same place */
+	bool copy;
+	const char *dir, *lower; /* paths in the box, where it is put together */
+	const char *const *gone; /* names below root that are hidden, sorted; the layer begins with
+				    them taken away */
+	size_t gone_count;
+	const char *why;
 };
 
 /* One Landlock rule: what may be done beneath a path of the box. */
@@ -151,6 +175,9 @@ struct plan {
 	} * root_options;   /* for fsconfig(2), key NULL at the end */
 	uint64_t root_size; /* bytes; the option "size" */
 
+	const struct plan_layer *layers; /* the workspace's first */
+	size_t layer_count;
+
 	/* Landlock; abi 0: not used (and then named in not_enforced) */
 	int landlock_abi;
 	uint64_t landlock_fs, landlock_scoped; /* handled */
@@ -190,7 +217,7 @@ struct plan {
 	/* for the result */
 	const char *const *not_enforced; /* NULL-terminated */
 	const char *network;             /* "none", "host" */
-	const char *workspace;           /* "bind", "none" */
+	const char *workspace;           /* "overlay", "copy", "bind", "none" */
 	const struct plan_warning {
 		const char *code, *message;
 	} * warnings;

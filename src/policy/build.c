@@ -205,10 +205,13 @@ static int build_filesystem(struct build *b, struct node *root)
 	}
 	p->fs.workspace =
 		(enum policy_workspace)build_word(b, fs, K_fs_workspace, &p->fs.workspace_at);
+	p->fs.backend = (enum policy_backend)build_word(b, fs, K_fs_backend, &p->fs.backend_at);
+	p->fs.scratch = (enum policy_scratch)build_word(b, fs, K_fs_scratch, &p->fs.scratch_at);
 	p->fs.home = (enum policy_home)build_word(b, fs, K_fs_home, &p->fs.home_at);
 	if (build_grants(b, fs, K_fs_read, &p->fs.read, &p->fs.read_count) < 0 ||
 		build_grants(b, fs, K_fs_write, &p->fs.write, &p->fs.write_count) < 0 ||
-		build_patterns(b, fs, K_fs_hide, &p->fs.hide, &p->fs.hide_count) < 0)
+		build_patterns(b, fs, K_fs_hide, &p->fs.hide, &p->fs.hide_count) < 0 ||
+		build_patterns(b, fs, K_fs_sensitive, &p->fs.sensitive, &p->fs.sensitive_count) < 0)
 		return -1;
 	return build_patterns(b, fs, K_fs_protect, &p->fs.protect, &p->fs.protect_count);
 }

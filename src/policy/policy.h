@@ -53,6 +53,8 @@ struct policy_pattern { /* an element of filesystem.hide, .protect */
 
 enum policy_root { ROOT_HOST, ROOT_DIRECTORY };
 enum policy_workspace { WORKSPACE_NONE, WORKSPACE_READ, WORKSPACE_WRITE, WORKSPACE_OVERLAY };
+enum policy_backend { BACKEND_AUTO, BACKEND_OVERLAY, BACKEND_COPY };
+enum policy_scratch { SCRATCH_MEMORY, SCRATCH_DISK };
 enum policy_home { HOME_NONE, HOME_PRIVATE };
 enum policy_network { NETWORK_NONE, NETWORK_HOST, NETWORK_ALLOW };
 enum policy_profile { PROFILE_DEFAULT, PROFILE_STRICT };
@@ -169,10 +171,14 @@ struct policy {
 		struct origin root_at;
 		struct policy_path *read, *write;
 		size_t read_count, write_count;
-		struct policy_pattern *hide, *protect;
-		size_t hide_count, protect_count;
+		struct policy_pattern *hide, *protect, *sensitive;
+		size_t hide_count, protect_count, sensitive_count;
 		enum policy_workspace workspace;
 		struct origin workspace_at;
+		enum policy_backend backend;
+		struct origin backend_at;
+		enum policy_scratch scratch;
+		struct origin scratch_at;
 		enum policy_home home;
 		struct origin home_at;
 	} fs;

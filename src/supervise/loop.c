@@ -57,8 +57,12 @@ static bool read_message(struct run *run, int *sock, enum machine_event *ret_eve
 		*ret_event = EVENT_PROTOCOL;
 		if (setup && run->msg.kind == SYNC_FDS && run->plan->tty && run->tty.master < 0)
 			*ret_event = EVENT_FDS;
+		else if (setup && run->msg.kind == SYNC_LAYER &&
+			 run->box->layer_count < run->plan->layer_count)
+			*ret_event = EVENT_LAYER;
 		else if (setup && run->msg.kind == SYNC_EXECING &&
-			 run->plan->tty == (run->tty.master >= 0))
+			 run->plan->tty == (run->tty.master >= 0) &&
+			 run->box->layer_count == run->plan->layer_count)
 			*ret_event = EVENT_EXECING;
 		else if (setup && run->msg.kind == SYNC_FAILED)
 			*ret_event = EVENT_FAILED;

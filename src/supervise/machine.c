@@ -17,6 +17,7 @@
 static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	[STATE_SETUP] = {
 		[EVENT_FDS]          = GO(SETUP, ACT_TAKE_TERMINAL, NONE),
+		[EVENT_LAYER]        = GO(SETUP, ACT_TAKE_LAYER, NONE),
 		[EVENT_EXECING]      = GO(EXECING, ACT_TAKE_LISTENER, NONE),
 		[EVENT_FAILED]       = GO(KILLING, ACT_FAIL | ACT_KILL, FAILED),
 		[EVENT_SETUP_EOF]    = KILL(DIED),
@@ -37,6 +38,7 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_EXECING] = {
 		[EVENT_FDS]          = KILL(PROTOCOL),
+		[EVENT_LAYER]        = KILL(PROTOCOL),
 		[EVENT_EXECING]      = KILL(PROTOCOL),
 		[EVENT_FAILED]       = GO(KILLING, ACT_FAIL | ACT_KILL, FAILED),
 		[EVENT_SETUP_EOF]    = GO(RUNNING, ACT_STARTED, NONE),
@@ -58,6 +60,7 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_RUNNING] = {
 		[EVENT_FDS]          = KILL(PROTOCOL),
+		[EVENT_LAYER]        = KILL(PROTOCOL),
 		[EVENT_EXECING]      = KILL(PROTOCOL),
 		[EVENT_FAILED]       = KILL(PROTOCOL),
 		[EVENT_SETUP_EOF]    = STAY(RUNNING),
@@ -77,6 +80,7 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_TERMINATING] = {
 		[EVENT_FDS]          = KILL(PROTOCOL),
+		[EVENT_LAYER]        = KILL(PROTOCOL),
 		[EVENT_EXECING]      = KILL(PROTOCOL),
 		[EVENT_FAILED]       = KILL(PROTOCOL),
 		[EVENT_SETUP_EOF]    = STAY(TERMINATING),
@@ -97,6 +101,7 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_ENDING] = {
 		[EVENT_FDS]          = KILL(PROTOCOL),
+		[EVENT_LAYER]        = KILL(PROTOCOL),
 		[EVENT_EXECING]      = KILL(PROTOCOL),
 		[EVENT_FAILED]       = KILL(PROTOCOL),
 		[EVENT_SETUP_EOF]    = STAY(ENDING),
@@ -118,6 +123,7 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_KILLING] = {
 		[EVENT_FDS]          = STAY(KILLING),
+		[EVENT_LAYER]        = STAY(KILLING),
 		[EVENT_EXECING]      = STAY(KILLING),
 		[EVENT_FAILED]       = STAY(KILLING),
 		[EVENT_SETUP_EOF]    = STAY(KILLING),
@@ -137,6 +143,7 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_DRAINING] = {
 		[EVENT_FDS]          = STAY(DRAINING),
+		[EVENT_LAYER]        = STAY(DRAINING),
 		[EVENT_EXECING]      = STAY(DRAINING),
 		[EVENT_FAILED]       = STAY(DRAINING),
 		[EVENT_SETUP_EOF]    = STAY(DRAINING),
@@ -157,6 +164,7 @@ static const struct machine_cell table[STATE_COUNT_][EVENT_COUNT_] = {
 	},
 	[STATE_DONE] = {
 		[EVENT_FDS]          = STAY(DONE),
+		[EVENT_LAYER]        = STAY(DONE),
 		[EVENT_EXECING]      = STAY(DONE),
 		[EVENT_FAILED]       = STAY(DONE),
 		[EVENT_SETUP_EOF]    = STAY(DONE),

@@ -26,7 +26,7 @@ ROOMS = {
     "base": set(),
     "policy": {"base"},
     "plan": {"base", "policy/policy.h"},
-    "box": {"base/err.h", "base/fd.h", "base/sys.h", "plan/plan.h"},
+    "box": {"base/err.h", "base/fd.h", "base/sys.h", "plan/plan.h", "workspace/tree.h"},
     "supervise": {"base", "plan/plan.h", "plan/filter.h", "box/box.h", "box/sync.h", "report/result.h"},
     "workspace": {"base", "plan/plan.h", "box/box.h", "box/sync.h", "report/result.h", "report/changes.h"},
     "report": {"base", "plan/plan.h", "policy/policy.h", "box/stages.def"},

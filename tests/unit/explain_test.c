@@ -548,7 +548,7 @@ static void words_name_lines_and_show_control_characters(void)
 static void unsupported_policy_is_explained_and_names_its_keys(void)
 {
 	static const char text[] = "version: 1\n"
-				   "filesystem: {workspace: overlay}\n"
+				   "audit: {trace: [exec]}\n"
 				   "network: {allow: [a.test]}\n"
 				   "limits: {memory: 1GiB}\n";
 	struct policy policy = { 0 };
@@ -558,7 +558,7 @@ static void unsupported_policy_is_explained_and_names_its_keys(void)
 	AUTO_BUF out = { 0 };
 	CHECK(policy_explain_words(&policy, &why, &out) == 0);
 	CHECK(strstr(buf_text(&out), "network.allow is not in this version") != NULL);
-	CHECK(strstr(buf_text(&out), "\n  filesystem.workspace: overlay (p.yaml:2)\n") != NULL);
+	CHECK(strstr(buf_text(&out), "\n  audit.trace (p.yaml:2)\n") != NULL);
 	CHECK(strstr(buf_text(&out), "\n  network.allow (p.yaml:3)\n") != NULL);
 	CHECK(strstr(buf_text(&out), "1GiB       needs a control group (p.yaml:4)\n") != NULL);
 	CHECK(!strstr(buf_text(&out), "\n  limits.memory"));

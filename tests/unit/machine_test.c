@@ -12,6 +12,7 @@ static const struct {
 	const char *blame; /* f d l p L w u c o v b, '.': none */
 } expected[] = {
 	{ EVENT_FDS, "SKKKKKDO", ".pppp..." },
+	{ EVENT_LAYER, "SKKKKKDO", ".pppp..." },
 	{ EVENT_EXECING, "EKKKKKDO", ".pppp..." },
 	{ EVENT_FAILED, "KKKKKKDO", "ffppp..." },
 	{ EVENT_SETUP_EOF, "KRRTNKDO", "d......." },
@@ -78,6 +79,8 @@ static void actions_stand_where_they_belong(void)
 				want |= ACT_KILL;
 			if (s == STATE_SETUP && e == EVENT_FDS)
 				want |= ACT_TAKE_TERMINAL;
+			if (s == STATE_SETUP && e == EVENT_LAYER)
+				want |= ACT_TAKE_LAYER;
 			if (s == STATE_SETUP && e == EVENT_EXECING)
 				want |= ACT_TAKE_LISTENER;
 			if ((s == STATE_SETUP || s == STATE_EXECING) && e == EVENT_FAILED)

@@ -161,6 +161,13 @@ static void golden_plans_are_as_committed(void)
 		"limits: {open_files: 64, file_size: 1MiB, pids: 8, disk: 64MiB, wall: 5s}\n"
 		"env: {pass: [MYVAR], set: {A: b}}\n",
 		&matched, &request);
+	golden("overlay", "version: 1\nname: overlay\nfilesystem: {workspace: overlay}\n", &matched,
+		&request);
+	struct host installed = common;
+	installed.ready_dev = true;
+	golden("ready-dev",
+		"version: 1\nname: ready\nfilesystem: {backend: copy, workspace: overlay}\n",
+		&installed, &request);
 	golden("host-network",
 		"version: 1\nname: host\nnetwork: host\nfilesystem: {workspace: none}\n", &common,
 		&request);
@@ -224,8 +231,8 @@ static const struct refusal refusals[] = {
 		ERR_landlock_insufficient, 2 },
 	{ "no user notification", "version: 1\n", no_notify, ERR_seccomp_unavailable, 0 },
 	{ "allow-list", "version: 1\nnetwork:\n  allow: [a.test]\n", nothing, ERR_unsupported, 3 },
-	{ "overlay", "version: 1\nfilesystem:\n  workspace: overlay\n", nothing, ERR_unsupported,
-		3 },
+	{ "scratch on disk", "version: 1\nfilesystem:\n  workspace: overlay\n  scratch: disk\n",
+		nothing, ERR_unsupported, 4 },
 	{ "memory", "version: 1\nlimits:\n  memory: 1GiB\n", nothing, ERR_cgroup_unavailable, 3 },
 	{ "cpus", "version: 1\nlimits: {cpus: 0.5}\n", nothing, ERR_cgroup_unavailable, 2 },
 	{ "cpu", "version: 1\nlimits: {cpu: 2s}\n", nothing, ERR_cgroup_unavailable, 2 },

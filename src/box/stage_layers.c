@@ -1,0 +1,213 @@
+/*
+ * Private layers, a part of stage mounts: overlayfs over a tree of the host, or a copy of it. Names
+ * that are hidden are taken away before the command could see them. Works below the box's own root,
+ * which nobody else has yet, and reads the host's tree by descriptor, following nothing.
+ */
+#define _GNU_SOURCE
+#include "box/child.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "box/sync.h"
+#include "workspace/tree.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* Make `to` look as `from` does: overlayfs takes a directory's attributes from its highest layer.
+ */
+static int dress_like(int from, int to)
+{
+	struct stat st;
+	if (fstat(from, &st) < 0)
+		return -errno;
+	const struct timespec times[2] = { st.st_atim, st.st_mtim };
+	if (fchmod(to, st.st_mode & 01777) < 0 || futimens(to, times) < 0)
+		return -errno;
+	return 0;
+}
+
+/* A directory of the tree, once more in the layer. 0 or -errno. */
+static int same_directory(int lower, int upper, const char *name)
+{
+	if (mkdirat(upper, name, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	AUTO_FD from = openat(lower, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD to = openat(upper, name, DIRECTORY);
+	return from < 0 || to < 0 ? -errno : dress_like(from, to);
+}
+
+/*
+ * One hidden name: in the layer a file 0:0 says that the tree's is not there (overlayfs.rst). It
+ * may have gone meanwhile, with all above it; then nothing has to be hidden.
+ */
+static int take_away(int lower, int upper, const char *path)
+{
+	char name[NAME_MAX + 1];
+	int low = fcntl(lower, F_DUPFD_CLOEXEC, 3), up = fcntl(upper, F_DUPFD_CLOEXEC, 3);
+	int r = low < 0 || up < 0 ? -errno : 0;
+	while (r == 0) {
+		const char *end = strchrnul(path, '/');
+		size_t len = (size_t)(end - path);
+		if (len > NAME_MAX) {
+			r = -ENAMETOOLONG;
+			break;
+		}
+		memcpy(name, path, len);
+		name[len] = 0;
+		if (!*end) {
+			r = mknodat(up, name, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
+				    ? -errno
+				    : 0;
+			break;
+		}
+		r = same_directory(low, up, name);
+		int next_low = openat(low, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		int next_up = r == 0 ? openat(up, name, DIRECTORY) : -1;
+		if (r == 0 && (next_low < 0 || next_up < 0))
+			r = -errno;
+		fd_close(&low);
+		fd_close(&up);
+		low = next_low;
+		up = next_up;
+		path = end + 1;
+	}
+	fd_close(&low);
+	fd_close(&up);
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r;
+}
+
+/* In a copy the hidden names are simply removed. */
+static int remove_name(int dir, const char *path)
+{
+	uint64_t resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS;
+	char parent[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+	if (len >= sizeof parent)
+		return -ENAMETOOLONG;
+	memcpy(parent, path, len);
+	parent[len] = 0;
+	AUTO_FD at = sys_openat2(dir, len ? parent : ".", DIRECTORY, resolve);
+	if (at < 0)
+		return at == -ENOENT ? 0 : at;
+	const char *name = slash ? slash + 1 : path;
+	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	AUTO_FD tree = openat(at, name, DIRECTORY);
+	if (tree < 0)
+		return -errno;
+	struct tree_report report;
+	int r = tree_clear(tree, &report);
+	return r == 0 && unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : r;
+}
+
+static int hide_names(const struct plan_layer *layer, int lower, int upper)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < layer->gone_count; i++)
+		r = layer->copy ? remove_name(upper, layer->gone[i])
+				: take_away(lower, upper, layer->gone[i]);
+	return r;
+}
+
+/* A path of the box's root that is made of two; 0 or -ENAMETOOLONG. */
+static int join(char out[PATH_MAX], const char *dir, const char *name)
+{
+	size_t a = strlen(dir), b = strlen(name);
+	if (a + b + 2 > PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(out, dir, a);
+	out[a] = '/';
+	memcpy(out + a + 1, name, b + 1);
+	return 0;
+}
+
+/*
+ * Names relative to the current directory, which is the box's root for the moment: none of them has
+ * a character that overlayfs would read as its own. userxattr: its marks are of the kind that
+ * whoever made the namespace may set.
+ */
+static int overlay(const struct child *child, const struct plan_layer *layer)
+{
+	char upper[PATH_MAX], work[PATH_MAX];
+	int r = join(upper, layer->dir, "upper");
+	if (r == 0)
+		r = join(work, layer->dir, "work");
+	if (r < 0)
+		return r;
+	if (fchdir(child->root_fd) < 0)
+		return -errno;
+	int fs = sys_fsopen("overlay");
+	if (fs < 0)
+		return fs;
+	r = sys_fsconfig(fs, SYS_FSCONFIG_SET_STRING, "lowerdir", layer->lower);
+	if (r == 0)
+		r = sys_fsconfig(fs, SYS_FSCONFIG_SET_STRING, "upperdir", upper);
+	if (r == 0)
+		r = sys_fsconfig(fs, SYS_FSCONFIG_SET_STRING, "workdir", work);
+	if (r == 0)
+		r = sys_fsconfig(fs, SYS_FSCONFIG_SET_FLAG, "userxattr", NULL);
+	if (r == 0)
+		r = sys_fsconfig(fs, SYS_FSCONFIG_CREATE, NULL, NULL);
+	if (r == 0)
+		r = sys_fsmount(fs, SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV);
+	close(fs);
+	return r;
+}
+
+/* The layer, or the copy, begins: what overlayfs is to be told, and what it is not to show. */
+static int fill(const struct plan_layer *layer, int lower, int upper)
+{
+	struct stat st;
+	struct tree_report report;
+	int r = 0;
+	/* A session's layer has been begun before; names hidden since then are taken away too. */
+	if (fstat(upper, &st) < 0)
+		return -errno;
+	if (layer->copy)
+		r = tree_copy(lower, upper, TREE_REFLINK | TREE_ONE_FS, &report);
+	if (r == 0)
+		r = hide_names(layer, lower, upper);
+	return r == 0 ? dress_like(lower, upper) : r;
+}
+
+static int show(const struct child *child, const struct plan_layer *layer, int lower, int upper)
+{
+	int r = fill(layer, lower, upper);
+	if (r < 0)
+		return r;
+	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_LAYER };
+	r = sync_send(child->setup_fd, &msg, upper);
+	if (r < 0)
+		return r;
+	if (!layer->copy)
+		return overlay(child, layer);
+	return sys_open_tree(
+		upper, "", SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+}
+
+int layer_mount(const struct child *child, const struct plan_layer *layer, int lower)
+{
+	char path[PATH_MAX];
+	struct sys_mount_attr attr = {
+		.attr_set = SYS_MOUNT_ATTR_RDONLY | SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV,
+		.propagation = 1u << 18, /* MS_PRIVATE */
+	};
+	int r = sys_mount_setattr(lower, "", AT_EMPTY_PATH | SYS_AT_RECURSIVE, &attr);
+	/* Older kernels make a layer only of what is attached. */
+	if (r == 0)
+		r = sys_move_mount(lower, "", child->root_fd, layer->lower, SYS_MOVE_MOUNT_F_EMPTY);
+	close(lower);
+	if (r == 0)
+		r = join(path, layer->dir, "upper");
+	if (r < 0)
+		return r;
+	AUTO_FD from = openat(child->root_fd, layer->lower, DIRECTORY);
+	AUTO_FD upper = openat(child->root_fd, path, DIRECTORY);
+	return from < 0 || upper < 0 ? -errno : show(child, layer, from, upper);
+}

@@ -1,0 +1,112 @@
+/*
+ * layers: trees that are written through a private layer. What a layer consists of is put together
+ * in a directory of the box's own, which is covered before the command could look: below it the
+ * tree would be seen without its layer, and with what is hidden in it.
+ */
+#define _GNU_SOURCE
+#include "plan/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int build_layer(struct builder *builder, const char *root, const char *why)
+{
+	struct plan *plan = builder->plan;
+	struct arena *arena = &plan->arena;
+	int index = (int)plan->layer_count;
+	struct plan_layer *layer =
+		arena_push(arena, &builder->layers, &plan->layer_count, sizeof *layer);
+	layer->root = root;
+	layer->copy = builder->policy->fs.backend == BACKEND_COPY || builder->request->copy_layers;
+	layer->dir = arena_printf(arena, LAYERS_DIR "/layer.%d", index);
+	layer->lower = arena_printf(arena, LAYERS_DIR "/lower.%d", index);
+	layer->why = why;
+	plan->layers = builder->layers;
+	return index;
+}
+
+static void directory(struct builder *builder, const char *target, mode_t mode)
+{
+	struct plan_op *op = build_op(builder, OP_DIR, target, "made");
+	op->mode = S_IFDIR | mode;
+}
+
+void build_layer_points(struct builder *builder)
+{
+	struct arena *arena = &builder->plan->arena;
+	if (builder->plan->layer_count == 0)
+		return;
+	directory(builder, LAYERS_DIR, 0700);
+	for (size_t i = 0; i < builder->plan->layer_count; i++) {
+		const struct plan_layer *layer = &builder->layers[i];
+		directory(builder, layer->lower, 0700);
+		directory(builder, layer->dir, 0700);
+		if (builder->request->layers_dir)
+			continue; /* the host's has them */
+		directory(builder, arena_join(arena, layer->dir, "/upper", ""), 0700);
+		directory(builder, arena_join(arena, layer->dir, "/work", ""), 0700);
+	}
+}
+
+/* A layer of the host's state directory: the caller's own, made for this run or its session. */
+static void show_host_dir(struct builder *builder, const struct plan_layer *layer, size_t index)
+{
+	const struct host *host = builder->host;
+	struct plan_op *op = build_op(builder, OP_BIND, layer->dir, "the private layer");
+	op->source =
+		arena_printf(&builder->plan->arena, "%s/%zu", builder->request->layers_dir, index);
+	op->mode = S_IFDIR;
+	op->tree = (int)(builder->grant_count + index);
+	op->owner = host->uid;
+	op->group = host->gid;
+	op->flags = OPF_GRANT;
+}
+
+void build_layer_dirs(struct builder *builder)
+{
+	for (size_t i = 0; i < builder->plan->layer_count; i++) {
+		const struct plan_layer *layer = &builder->layers[i];
+		if (builder->request->layers_dir) {
+			show_host_dir(builder, layer, i);
+			continue;
+		}
+		/* overlayfs takes its upper directory only from a mount that can be written. */
+		struct plan_op *op = build_op(builder, OP_INSIDE, layer->dir, "the private layer");
+		op->source = layer->dir;
+		op->mode = S_IFDIR;
+	}
+}
+
+void build_layer_cover(struct builder *builder)
+{
+	if (builder->plan->layer_count == 0)
+		return;
+	struct plan_op *op = build_op(builder, OP_MASK, LAYERS_DIR, "what layers are made of");
+	op->mode = S_IFDIR;
+	op->flags = OPF_READONLY;
+}
+
+void build_layer_gone(struct builder *builder, int index, const char *path)
+{
+	struct plan_layer *layer = &builder->layers[index];
+	const char **list = (const char **)layer->gone;
+	const char **slot =
+		arena_push(&builder->plan->arena, &list, &layer->gone_count, sizeof *slot);
+	*slot = path + strlen(layer->root) + 1;
+	layer->gone = list;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+void build_layer_sort(struct builder *builder)
+{
+	for (size_t i = 0; i < builder->plan->layer_count; i++) {
+		struct plan_layer *layer = &builder->layers[i];
+		if (layer->gone_count > 1)
+			qsort((void *)layer->gone, layer->gone_count, sizeof *layer->gone, by_name);
+	}
+}
