@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "box/box.h"
 #include "cli/options.h"
+#include "cli/run_layers.h"
 #include "cli/runs.h"
 #include "plan/filter.h"
 #include "plan/host.h"
@@ -186,7 +187,9 @@ struct cli_run {
 	struct result result;
 	struct box box; /* from cli_run_start() to cli_run_end() */
 	struct run_record record;
-	bool live; /* there is a box to be ended */
+	struct run_layers layers;
+	struct request copying; /* *request, when it had to be changed */
+	bool live;              /* there is a box to be ended */
 };
 void cli_run_init(struct cli_run *run);
 void cli_run_free(struct cli_run *run);

@@ -20,6 +20,7 @@ void cli_run_init(struct cli_run *run)
 void cli_run_free(struct cli_run *run)
 {
 	/* In the reverse of the order in which they point to each other. */
+	run_layers_free(&run->layers);
 	result_free(&run->result);
 	plan_free(&run->plan);
 	host_free(&run->host);
@@ -111,11 +112,14 @@ static void make_record(struct cli_run *run, struct run_record *ret_record)
 				strerror(-r)));
 }
 
-void cli_run_start(struct cli_run *run, const struct supervise_io *io)
+/* One box for the plan that is there. */
+static void attempt(struct cli_run *run, const struct supervise_io *io)
 {
 	struct err err;
 	uint64_t before = cli_clock_us();
 	make_record(run, &run->record);
+	if (run->plan.layer_count)
+		run_layers_begin(&run->layers, run->plan.policy, &run->result.arena);
 	box_init(&run->box);
 	int r = box_spawn(&run->plan, &run->box, &err);
 	run->live = true;
@@ -124,6 +128,43 @@ void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 	run->result.timing.setup_us = cli_clock_us() - before;
 	if (r < 0 || supervise_run(&run->plan, &run->box, io, &run->result, &err) < 0)
 		fail(run, &err);
+}
+
+/*
+ * overlayfs was refused, which nobody can know before: the tree has mounts in it that may not be
+ * left out, or lies on a file system that it does not take. The policy lets a copy do. 0 or -1,
+ * then the first failure stands.
+ */
+static int plan_copy(struct cli_run *run)
+{
+	struct result *result = &run->result;
+	struct plan plan;
+	struct err err;
+	if (result->status != STATUS_ERROR || result->error.code != ERR_overlay_unsupported ||
+		run->plan.policy->fs.backend != BACKEND_AUTO || run->request->copy_layers)
+		return -1;
+	run->copying = *run->request;
+	run->copying.copy_layers = true;
+	if (plan_build(run->plan.policy, &run->copying, &run->host, &run->filter, &plan, &err) < 0)
+		return -1;
+	(void)cli_run_end(run);
+	result_warning(result, "workspace_copied",
+		arena_printf(&result->arena,
+			"overlayfs cannot be used for the workspace here (%s), so all of it was "
+			"copied first",
+			strerror(result->error.errnum)));
+	plan_free(&run->plan);
+	run->plan = plan;
+	memset(&result->error, 0, sizeof result->error);
+	return 0;
+}
+
+void cli_run_start(struct cli_run *run, const struct supervise_io *io)
+{
+	attempt(run, io);
+	if (plan_copy(run) == 0)
+		attempt(run, io);
+	run_layers_collect(&run->layers, &run->plan, &run->box, &run->result);
 	add_remedy(&run->result.error);
 	command_hint(run->request, &run->plan, &run->result.error);
 }

@@ -40,6 +40,11 @@ struct changes {
 	struct arena arena; /* holds all of it */
 };
 
+struct json;
+
+/* The list as the member "changes" of the object at hand. */
+void changes_put(struct json *json, const struct changes *changes);
+
 /* What the result lists at most; what is kept for `apply` has no such bound. */
 #define CHANGES_MAX      ((size_t)10000)
 #define CHANGES_TEXT_MAX ((size_t)4 << 20)

@@ -15,6 +15,7 @@
 #include "base/err.h"
 
 struct plan;
+struct changes;
 
 enum status {
 	STATUS_ERROR, /* the command never ran */
@@ -104,6 +105,7 @@ struct result {
 	uint64_t violations_dropped; /* past VIOLATIONS_MAX; told as a warning */
 	struct warning *warnings;
 	size_t warning_count;
+	const struct changes *changes; /* NULL: nothing was written through a layer */
 	struct {
 		uint64_t policy_us, setup_us, run_us, teardown_us; /* or UNKNOWN */
 	} timing;

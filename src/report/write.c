@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "report/result.h"
+#include "report/changes.h"
 #include "base/json.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
@@ -255,7 +256,7 @@ int result_write(const struct result *result, bool pretty, struct buf *out)
 	json_open_object(&json, NULL);
 	put_head(&json, result);
 	put_usage(&json, result);
-	put_empty(&json, "changes");
+	changes_put(&json, result->changes);
 	put_violations(&json, result);
 	put_empty(&json, "network");
 	put_empty(&json, "tool_calls");
