@@ -216,6 +216,7 @@ static void collect(const struct call *call)
 	if (!call->started)
 		return;
 	runs_collect(RUNS_PASSING, &findings);
+	run_layers_collect_dead(false, &findings);
 	if (asked(call, OPTION_run_verbose) && !asked(call, OPTION_run_quiet)) {
 		runs_words(&findings, "removed what a killed run left", false, &out);
 		say_note(&out);
@@ -229,6 +230,7 @@ static void collect(const struct call *call)
  */
 static void give_back(struct call *call)
 {
+	run_layers_free(&call->run.layers);
 #if defined(__SANITIZE_ADDRESS__)
 	bool loaded = call->run.result.policy != NULL;
 	cli_run_free(&call->run);

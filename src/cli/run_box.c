@@ -29,13 +29,16 @@ void cli_run_free(struct cli_run *run)
 int cli_run_plan(const struct policy *policy, const struct request *request, struct cli_run *run,
 	struct err *err)
 {
-	run->request = request;
+	run->own = *request;
+	run->request = &run->own;
 	run->result.policy = policy;
-	if (host_probe(policy, request, &run->host, err) < 0)
+	if (run_layers_place(&run->layers, policy, &run->own, &run->result, err) < 0)
+		return -1;
+	if (host_probe(policy, run->request, &run->host, err) < 0)
 		return -1;
 	if (filter_get(policy, &run->result.arena, &run->filter, err) < 0)
 		return -1;
-	if (plan_build(policy, request, &run->host, &run->filter, &run->plan, err) < 0)
+	if (plan_build(policy, run->request, &run->host, &run->filter, &run->plan, err) < 0)
 		return -1;
 	run->result.plan = &run->plan;
 	return 0;
@@ -79,8 +82,8 @@ int cli_run_prepare(const struct policy *policy, const struct request *request, 
 	plan_free(&run->plan);
 	memset(&run->plan, 0, sizeof run->plan);
 	run->result.plan = NULL;
-	host_probe_cgroup(policy, request, &run->host);
-	if (plan_build(policy, request, &run->host, &run->filter, &run->plan, err) < 0)
+	host_probe_cgroup(policy, run->request, &run->host);
+	if (plan_build(policy, run->request, &run->host, &run->filter, &run->plan, err) < 0)
 		return -1;
 	run->result.plan = &run->plan;
 	return 0;
@@ -118,10 +121,10 @@ static void attempt(struct cli_run *run, const struct supervise_io *io)
 	struct err err;
 	uint64_t before = cli_clock_us();
 	make_record(run, &run->record);
-	if (run->plan.layer_count)
-		run_layers_begin(&run->layers, run->plan.policy, &run->result.arena);
 	box_init(&run->box);
-	int r = box_spawn(&run->plan, &run->box, &err);
+	int r = run_layers_begin(&run->layers, &run->plan, &run->result.arena, &err);
+	if (r == 0)
+		r = box_spawn(&run->plan, &run->box, &err);
 	run->live = true;
 	run->box.reaped = r < 0;
 	/* Set-up begins here; the supervisor adds its part. */
@@ -143,9 +146,8 @@ static int plan_copy(struct cli_run *run)
 	if (result->status != STATUS_ERROR || result->error.code != ERR_overlay_unsupported ||
 		run->plan.policy->fs.backend != BACKEND_AUTO || run->request->copy_layers)
 		return -1;
-	run->copying = *run->request;
-	run->copying.copy_layers = true;
-	if (plan_build(run->plan.policy, &run->copying, &run->host, &run->filter, &plan, &err) < 0)
+	run->own.copy_layers = true;
+	if (plan_build(run->plan.policy, &run->own, &run->host, &run->filter, &plan, &err) < 0)
 		return -1;
 	(void)cli_run_end(run);
 	result_warning(result, "workspace_copied",

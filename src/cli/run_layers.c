@@ -8,8 +8,28 @@
 #include "base/sys.h"
 #include "policy/policy.h"
 
+#include "workspace/state.h"
+#include "workspace/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
+
+#define SCRATCH     "scratch" /* below the state directory: one directory a run */
+#define COLLECT_MAX 64
+
+/* Remove a directory that is open and locked. 0 or -errno. */
+static int remove_dir(int parent, int dir, const char *name)
+{
+	struct tree_report report;
+	int r = tree_clear(dir, &report);
+	return r == 0 && unlinkat(parent, name, AT_REMOVEDIR) < 0 ? -errno : r;
+}
 
 static const char *const *texts(struct arena *arena, const struct policy_pattern *a, size_t a_count,
 	const struct policy_pattern *b, size_t b_count)
@@ -22,8 +42,59 @@ static const char *const *texts(struct arena *arena, const struct policy_pattern
 	return list;
 }
 
-void run_layers_begin(struct run_layers *layers, const struct policy *policy, struct arena *arena)
+static int layer_dirs(int dir, const char *name)
 {
+	static const char *const parts[] = { "upper", "work" };
+	if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	AUTO_FD layer = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (layer < 0)
+		return -errno;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (mkdirat(layer, parts[i], 0700) < 0 && errno != EEXIST)
+			return -errno;
+	return 0;
+}
+
+/* A run's directory is locked as long as it lives: one that can be locked is a dead run's. */
+static int lock(int scratch, const char *name)
+{
+	int fd = openat(scratch, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd < 0 ? -errno : fd;
+	int r = -errno;
+	close(fd);
+	return r;
+}
+
+int run_layers_place(struct run_layers *layers, const struct policy *policy,
+	struct request *request, struct result *result, struct err *err)
+{
+	if (policy->fs.workspace != WORKSPACE_OVERLAY || policy->fs.scratch != SCRATCH_DISK ||
+		request->layers_dir)
+		return 0;
+	const char *state = state_path(&result->arena);
+	AUTO_FD scratch = state_open(state, SCRATCH, true, err);
+	if (scratch < 0)
+		return -1;
+	int r = mkdirat(scratch, result->id, 0700) < 0 ? -errno : 0;
+	layers->scratch = r == 0;
+	int fd = r == 0 ? lock(scratch, result->id) : r;
+	if (fd < 0)
+		return err_set(err, ERR_state_unusable, -fd,
+			"'%s/" SCRATCH "/%s' cannot be made: %s", state, result->id, strerror(-fd));
+	layers->dir = fd;
+	layers->id = result->id;
+	request->layers_dir = arena_printf(&result->arena, "%s/" SCRATCH "/%s", state, result->id);
+	return 0;
+}
+
+int run_layers_begin(
+	struct run_layers *layers, const struct plan *plan, struct arena *arena, struct err *err)
+{
+	if (plan->layer_count == 0)
+		return 0;
+	const struct policy *policy = plan->policy;
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	layers->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
@@ -31,6 +102,14 @@ void run_layers_begin(struct run_layers *layers, const struct policy *policy, st
 		policy->fs.protect, policy->fs.protect_count);
 	layers->rules.sensitive =
 		texts(arena, policy->fs.sensitive, policy->fs.sensitive_count, NULL, 0);
+	for (size_t i = 0; i < plan->layer_count; i++) {
+		const char *source = plan->layers[i].source;
+		int r = source ? layer_dirs(AT_FDCWD, source) : 0;
+		if (r < 0)
+			return err_set(err, ERR_state_unusable, -r, "'%s' cannot be made: %s",
+				source, strerror(-r));
+	}
+	return 0;
 }
 
 static int take(struct run_layers *layers, const struct plan *plan, struct box *box)
@@ -81,4 +160,48 @@ void run_layers_free(struct run_layers *layers)
 	}
 	layers->count = 0;
 	changes_free(&layers->changes);
+	if (!layers->scratch)
+		return;
+	layers->scratch = false;
+	struct arena arena = { 0 };
+	struct err err;
+	AUTO_FD scratch = state_open(state_path(&arena), SCRATCH, false, &err);
+	if (scratch >= 0)
+		remove_dir(scratch, layers->dir, layers->id);
+	fd_close(&layers->dir);
+	arena_free(&arena);
+}
+
+static void find(struct runs_findings *findings, const char *state, const char *name, int r)
+{
+	struct runs_finding *finding =
+		arena_push(&findings->arena, &findings->list, &findings->count, sizeof *finding);
+	finding->kind = "layer";
+	finding->path = arena_printf(&findings->arena, "%s/" SCRATCH "/%s", state, name);
+	finding->removed = r == 0;
+	finding->reason = r < 0 ? arena_strdup(&findings->arena, strerror(-r)) : NULL;
+	findings->left += r < 0;
+}
+
+void run_layers_collect_dead(bool dry, struct runs_findings *findings)
+{
+	struct err err;
+	const char *state = state_path(&findings->arena);
+	int scratch = state ? state_open(state, SCRATCH, false, &err) : -1;
+	DIR *list = scratch >= 0 ? fdopendir(scratch) : NULL;
+	struct dirent *entry;
+	for (int count = 0; list && count < COLLECT_MAX && (entry = readdir(list));) {
+		if (entry->d_name[0] == '.')
+			continue;
+		AUTO_FD dir = lock(dirfd(list), entry->d_name);
+		if (dir < 0)
+			continue; /* it lives */
+		find(findings, state, entry->d_name,
+			dry ? 0 : remove_dir(dirfd(list), dir, entry->d_name));
+		count++;
+	}
+	if (list)
+		closedir(list);
+	else
+		fd_close(&scratch);
 }

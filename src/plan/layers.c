@@ -22,6 +22,10 @@ int build_layer(struct builder *builder, const char *root, const char *why)
 	layer->dir = arena_printf(arena, LAYERS_DIR "/layer.%d", index);
 	layer->lower = arena_printf(arena, LAYERS_DIR "/lower.%d", index);
 	layer->why = why;
+	const char *outside = builder->request->layers_dir;
+	if (outside)
+		layer->source = index ? arena_printf(arena, "%s/layer.%d", outside, index)
+				      : arena_join(arena, outside, "/layer", "");
 	plan->layers = builder->layers;
 	return index;
 }
@@ -42,7 +46,7 @@ void build_layer_points(struct builder *builder)
 		const struct plan_layer *layer = &builder->layers[i];
 		directory(builder, layer->lower, 0700);
 		directory(builder, layer->dir, 0700);
-		if (builder->request->layers_dir)
+		if (layer->source)
 			continue; /* the host's has them */
 		directory(builder, arena_join(arena, layer->dir, "/upper", ""), 0700);
 		directory(builder, arena_join(arena, layer->dir, "/work", ""), 0700);
@@ -50,14 +54,12 @@ void build_layer_points(struct builder *builder)
 }
 
 /* A layer of the host's state directory: the caller's own, made for this run or its session. */
-static void show_host_dir(struct builder *builder, const struct plan_layer *layer, size_t index)
+static void show_host_dir(struct builder *builder, const struct plan_layer *layer)
 {
 	const struct host *host = builder->host;
 	struct plan_op *op = build_op(builder, OP_BIND, layer->dir, "the private layer");
-	op->source =
-		arena_printf(&builder->plan->arena, "%s/%zu", builder->request->layers_dir, index);
+	op->source = layer->source;
 	op->mode = S_IFDIR;
-	op->tree = (int)(builder->grant_count + index);
 	op->owner = host->uid;
 	op->group = host->gid;
 	op->flags = OPF_GRANT;
@@ -67,8 +69,8 @@ void build_layer_dirs(struct builder *builder)
 {
 	for (size_t i = 0; i < builder->plan->layer_count; i++) {
 		const struct plan_layer *layer = &builder->layers[i];
-		if (builder->request->layers_dir) {
-			show_host_dir(builder, layer, i);
+		if (layer->source) {
+			show_host_dir(builder, layer);
 			continue;
 		}
 		/* overlayfs takes its upper directory only from a mount that can be written. */

@@ -326,6 +326,38 @@ static void build_root(struct builder *builder)
 	plan->root_options = options;
 }
 
+/* A session's own directory of the host in the place of a window. */
+static void session_dir(
+	struct builder *builder, const char *name, const char *target, const char *why)
+{
+	const struct host *host = builder->host;
+	struct plan_op *op = build_op(builder, OP_BIND, target, why);
+	op->source = arena_join(&builder->plan->arena, builder->request->layers_dir, "/", name);
+	op->mode = S_IFDIR;
+	op->owner = host->uid;
+	op->group = host->gid;
+	op->flags = OPF_GRANT;
+}
+
+/* What the box alone writes: gone with it, or kept with its session. */
+static void show_own(struct builder *builder, const char *name, const char *target, const char *why)
+{
+	if (builder->request->session)
+		session_dir(builder, name, target, why);
+	else
+		window(builder, target, target, why);
+}
+
+/* The trees that are opened for the box as root are numbered in the order in which they are used.
+ */
+static void number_trees(struct builder *builder)
+{
+	int count = 0;
+	for (size_t i = 0; i < builder->plan->op_count; i++)
+		if (plan_op_grants(&builder->ops[i]))
+			builder->ops[i].tree = count++;
+}
+
 static void show_private(struct builder *builder, const char *home)
 {
 	build_op(builder, OP_SEAL, "", "read-only from here on");
@@ -333,10 +365,10 @@ static void show_private(struct builder *builder, const char *home)
 	build_op(builder, OP_DEVPTS, "dev/pts", "private");
 	build_op(builder, OP_PROC, "proc", "private");
 	show_cgroup(builder);
-	window(builder, "tmp", "tmp", "private");
+	show_own(builder, "tmp", "tmp", "private");
 	window(builder, builder->ready_dev ? "run/shm" : "dev/shm", "dev/shm", "private");
 	if (home)
-		window(builder, home, home,
+		show_own(builder, "home", home,
 			build_why(builder, "filesystem.home", &builder->policy->fs.home_at));
 }
 
@@ -378,6 +410,7 @@ int build_mounts(struct builder *builder)
 	show_private(builder, home);
 	if (build_grants(builder) < 0 || refuse_below_links(builder) < 0)
 		return -1;
+	number_trees(builder);
 	if (builder->plan->op_count > PLAN_OPS_MAX)
 		return build_refuse(builder, ERR_too_many_matches, NULL,
 			"the box's file system would have %zu parts; at most %d are possible",

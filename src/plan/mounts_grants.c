@@ -85,7 +85,7 @@ static int add_grant(struct builder *builder, const struct host_path *fact, bool
 		}
 		return 0;
 	}
-	enum { MAX = PLAN_GRANTS_MAX - PLAN_LAYERS_MAX };
+	enum { MAX = PLAN_GRANTS_MAX - PLAN_LAYERS_MAX - 2 }; /* of a session: home and /tmp */
 	if (builder->grant_count >= MAX)
 		return build_refuse(builder, ERR_unsupported, NULL, "more than %d grants", MAX);
 	struct build_grant *grant = arena_push(
@@ -119,19 +119,6 @@ static int add_list(
 					list[i].path, why));
 	}
 	return 0;
-}
-
-/* On disk nothing holds what the layer may grow to: that must be said to be right. */
-static int check_scratch(struct builder *builder)
-{
-	const struct policy *policy = builder->policy;
-	if (policy_best_effort(policy, "disk")) {
-		build_not_enforced(builder, "limits.disk");
-		return 0;
-	}
-	build_refuse(builder, ERR_unsupported, &policy->fs.scratch_at,
-		"limits.disk cannot be held for a layer on disk");
-	return err_hint_set(builder->err, "best_effort: [disk]");
 }
 
 static int add_workspace(struct builder *builder)
@@ -168,8 +155,6 @@ static int add_workspace(struct builder *builder)
 	};
 	const char *why = build_why(builder, words[policy->fs.workspace], &policy->fs.workspace_at);
 	bool layered = policy->fs.workspace == WORKSPACE_OVERLAY;
-	if (layered && policy->fs.scratch == SCRATCH_DISK && check_scratch(builder) < 0)
-		return -1;
 	int layer = layered ? build_layer(builder, fact->path, why) : -1;
 	plan->workspace = !layered ? "bind" : builder->layers[layer].copy ? "copy" : "overlay";
 	builder->workspace_shown = true;
@@ -187,6 +172,10 @@ static int by_depth(const void *left, const void *right)
 int build_grant_points(struct builder *builder)
 {
 	const struct policy *policy = builder->policy;
+	/* The policy's own word, or the session's: what is on disk is not held, and that is said.
+	 */
+	if (builder->request->layers_dir)
+		build_not_enforced(builder, "limits.disk");
 	if (add_list(builder, policy->fs.read, policy->fs.read_count, false) < 0 ||
 		add_list(builder, policy->fs.write, policy->fs.write_count, true) < 0 ||
 		add_workspace(builder) < 0)
@@ -218,7 +207,6 @@ static void mount_grant(struct builder *builder, const struct build_grant *grant
 	mode_t mode = grant->fact->mode;
 	op->source = grant->fact->path;
 	op->mode = mode & S_IFMT;
-	op->tree = (int)(grant - builder->grants);
 	op->owner = grant->fact->uid;
 	op->group = grant->fact->gid;
 	op->layer = grant->layer;

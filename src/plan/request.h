@@ -25,11 +25,16 @@ struct request {
 	 */
 	char *words;
 	size_t words_len;
-	bool pass_stdin;        /* -i */
-	bool tty;               /* --tty */
-	const char *layers_dir; /* private layers are below this directory of the host, "0", "1",
-				   ...; NULL: in the box's memory */
-	bool copy_layers;       /* overlayfs was refused before: make them by copying */
+	bool pass_stdin; /* -i */
+	bool tty;        /* --tty */
+	/*
+	 * A directory of the caller's state in which the private layers are ("layer", "layer.1",
+	 * ..., each with "upper" and "work"); NULL: in the box's memory. A session's also has
+	 * "home" and "tmp", which the box then has as its own.
+	 */
+	const char *layers_dir;
+	bool session;
+	bool copy_layers; /* overlayfs was refused before: make them by copying */
 	/* --lang: the snippet, shown inside as a read-only file; its name stands in argv. */
 	const char *code_path; /* inside, absolute; NULL: none */
 	const char *code;

@@ -231,8 +231,6 @@ static const struct refusal refusals[] = {
 		ERR_landlock_insufficient, 2 },
 	{ "no user notification", "version: 1\n", no_notify, ERR_seccomp_unavailable, 0 },
 	{ "allow-list", "version: 1\nnetwork:\n  allow: [a.test]\n", nothing, ERR_unsupported, 3 },
-	{ "scratch on disk", "version: 1\nfilesystem:\n  workspace: overlay\n  scratch: disk\n",
-		nothing, ERR_unsupported, 4 },
 	{ "memory", "version: 1\nlimits:\n  memory: 1GiB\n", nothing, ERR_cgroup_unavailable, 3 },
 	{ "cpus", "version: 1\nlimits: {cpus: 0.5}\n", nothing, ERR_cgroup_unavailable, 2 },
 	{ "cpu", "version: 1\nlimits: {cpu: 2s}\n", nothing, ERR_cgroup_unavailable, 2 },
