@@ -112,6 +112,35 @@ static inline long sys_bare(long number, long a, long b, long c)
 #endif
 }
 
+/* The same with up to six arguments. */
+static inline long sys_bare6(long number, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+	long value;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	__asm__ volatile("syscall"
+			 : "=a"(value)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return value;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+	__asm__ volatile("svc 0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+#endif
+}
+
 static inline int sys_open_tree(int dirfd, const char *path, unsigned flags)
 {
 	return (int)sys_ret(syscall(SYS_open_tree, dirfd, path, flags));

@@ -22,6 +22,13 @@ enum tree_flags {
 
 struct tree_report {
 	uint64_t files, directories, bytes, shared_bytes, skipped;
+	uint64_t whiteouts; /* copied under TREE_LAYER, in either form */
+	/*
+	 * Of these, ones that could not be made as devices 0:0 and were written in the other form
+	 * of overlayfs.rst: an empty file with the attribute user.overlay.whiteout in a directory
+	 * with user.overlay.opaque = "x".
+	 */
+	uint64_t attribute_whiteouts;
 	char failed[256]; /* the name that an error is about, its tail */
 };
 
