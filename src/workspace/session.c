@@ -183,6 +183,16 @@ static int look_into(struct session *session, const char *name, struct err *err)
 	return 0;
 }
 
+/* When it was used: the kernel's clock for files is behind the one for all else. */
+static int64_t used(int lock, int64_t created_ns)
+{
+	struct stat st;
+	if (fstat(lock, &st) < 0)
+		return created_ns;
+	int64_t ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	return ns > created_ns ? ns : created_ns;
+}
+
 static int take_lock(struct session *session, const char *name, bool exclusive, struct err *err)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -225,14 +235,12 @@ int session_open(
 	AUTO_FD place = open_place(state, false, err);
 	if (place < 0)
 		return err && err->errnum == ENOENT ? not_found(name, err) : -1;
-	struct stat st;
 	if (open_locked(place, name, exclusive, &session, err) < 0) {
 		session_close(&session);
 		return -1;
 	}
 	session.name = arena_strdup(&session.arena, name);
-	if (fstat(session.lock, &st) == 0)
-		session.used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	session.used_ns = used(session.lock, session.created_ns);
 	(void)futimens(session.lock, NULL);
 	*ret = session;
 	return 0;
@@ -250,7 +258,6 @@ void session_close(struct session *session)
 static void judge(int place, const char *name, struct arena *arena, struct session *ret)
 {
 	struct session session = { .dir = session_open_own(place, name), .lock = -1 };
-	struct stat st;
 	ret->dir = ret->lock = -1;
 	ret->name = name;
 	ret->state = SESSION_BROKEN;
@@ -259,8 +266,8 @@ static void judge(int place, const char *name, struct arena *arena, struct sessi
 		int locked = session.lock < 0 ? -1 : session_locked(session.lock);
 		if (locked >= 0)
 			ret->state = locked ? SESSION_RUNNING : session.state;
-		if (session.lock >= 0 && fstat(session.lock, &st) == 0)
-			ret->used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+		if (session.lock >= 0)
+			ret->used_ns = used(session.lock, session.created_ns);
 	}
 	ret->created_ns = session.created_ns;
 	if (session.workspace)
