@@ -51,6 +51,12 @@ _agentbox_options() {
 		;;
 	test) with_value="" without="--verbose -v --help -h" ;;
 	doctor) with_value="" without="--json --help -h" ;;
+	session) with_value="--policy -p --workspace -C" without="--json --help -h" ;;
+	read) with_value="" without="--help -h" ;;
+	write) with_value="--mode" without="--parents --help -h" ;;
+	list) with_value="" without="--recursive -r --json --help -h" ;;
+	put) with_value="" without="--tar --parents --help -h" ;;
+	get) with_value="" without="--tar --help -h" ;;
 	gc) with_value="" without="--dry-run --quiet -q --json --help -h" ;;
 	help) with_value="" without="--help -h" ;;
 	*) with_value="" without="--help -h --version -V" ;;
@@ -72,6 +78,24 @@ _agentbox_value() {
 	--env | -e) mapfile -t COMPREPLY < <(compgen -v -- "$current") ;;
 	*) COMPREPLY=() ;;
 	esac
+}
+
+# The sessions that there are.
+_agentbox_sessions() {
+	"${COMP_WORDS[0]}" session ls 2>/dev/null | awk 'NR > 1 {print $1}'
+}
+
+# How many words before the current one are no options and no values of such.
+_agentbox_arguments() {
+	local i count=0
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		if [[ " ${with_value//[[:space:]]/ } " == *" ${COMP_WORDS[i]} "* ]]; then
+			((i++))
+		elif [[ ${COMP_WORDS[i]} != -* ]]; then
+			((count++))
+		fi
+	done
+	echo "$count"
 }
 
 # Where the command of `run` begins: the index of its first word, or nothing.
@@ -104,6 +128,22 @@ _agentbox_argument() {
 		fi
 		;;
 	check | show | explain | test) _agentbox_reply_policies ;;
+	session)
+		if [[ $(_agentbox_arguments) == 0 ]]; then
+			_agentbox_reply "new ls rm"
+		elif [[ " ${COMP_WORDS[*]} " == *" rm "* ]]; then
+			_agentbox_reply "$(_agentbox_sessions)"
+		else
+			COMPREPLY=()
+		fi
+		;;
+	read | write | list | put | get)
+		if [[ $(_agentbox_arguments) == 0 ]]; then
+			_agentbox_reply "$(_agentbox_sessions)"
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$current")
+		fi
+		;;
 	help) _agentbox_reply "$commands" ;;
 	*) COMPREPLY=() ;;
 	esac
@@ -112,7 +152,7 @@ _agentbox_argument() {
 _agentbox() {
 	local current=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} with_value without
-	local commands="run check show explain test doctor gc help"
+	local commands="run check show explain test doctor session read write list put get gc help"
 	if ((COMP_CWORD == 1)); then
 		_agentbox_options ""
 		if [[ $current == -* ]]; then

@@ -24,6 +24,12 @@ function __agentbox_languages
         awk '/^[a-z]/ {code = /^code:/} code && /^  [^ ]/ {sub(/:.*/, ""); gsub(/[ "]/, ""); print}'
 end
 
+# The sessions that there are.
+function __agentbox_sessions
+    set -l words (commandline -opc)
+    $words[1] session ls 2>/dev/null | awk 'NR > 1 {print $1}'
+end
+
 function __agentbox_needs_command
     test (count (commandline -opc)) -eq 1
 end
@@ -76,6 +82,12 @@ complete -c agentbox -n __agentbox_needs_command -a show -d 'Print a policy with
 complete -c agentbox -n __agentbox_needs_command -a explain -d 'Say what a policy grants'
 complete -c agentbox -n __agentbox_needs_command -a test -d 'Run the examples of policies'
 complete -c agentbox -n __agentbox_needs_command -a doctor -d 'Say what this host can enforce'
+complete -c agentbox -n __agentbox_needs_command -a session -d 'Make, list and remove sessions'
+complete -c agentbox -n __agentbox_needs_command -a read -d 'Write a file of a session to stdout'
+complete -c agentbox -n __agentbox_needs_command -a write -d 'Replace a file of a session'
+complete -c agentbox -n __agentbox_needs_command -a list -d 'List the files of a session'
+complete -c agentbox -n __agentbox_needs_command -a put -d 'Bring a file or an archive into a session'
+complete -c agentbox -n __agentbox_needs_command -a get -d 'Fetch a file or an archive from a session'
 complete -c agentbox -n __agentbox_needs_command -a gc -d 'Remove what killed runs have left'
 complete -c agentbox -n __agentbox_needs_command -a help -d 'Print the help of a command'
 
@@ -130,10 +142,38 @@ complete -c agentbox -n '__agentbox_in test' -a '(__agentbox_policies)'
 complete -c agentbox -n '__agentbox_in doctor' -l json -d 'Print JSON'
 complete -c agentbox -n '__agentbox_in doctor' -s h -l help -d 'Print the help'
 
+complete -c agentbox -n '__agentbox_in session' -s p -l policy -x -a '(__agentbox_policies)' -d 'new: policy of the session'
+complete -c agentbox -n '__agentbox_in session' -s C -l workspace -x -a '(__fish_complete_directories)' -d 'new: the workspace'
+complete -c agentbox -n '__agentbox_in session' -l json -d 'ls: print JSON'
+complete -c agentbox -n '__agentbox_in session' -s h -l help -d 'Print the help'
+complete -c agentbox -n '__agentbox_in session' -a 'new ls rm (__agentbox_sessions)'
+
+complete -c agentbox -n '__agentbox_in read' -s h -l help -d 'Print the help'
+complete -c agentbox -n '__agentbox_in read' -F -a '(__agentbox_sessions)'
+
+complete -c agentbox -n '__agentbox_in write' -l mode -x -d 'Mode of the file'
+complete -c agentbox -n '__agentbox_in write' -l parents -d 'Make missing directories'
+complete -c agentbox -n '__agentbox_in write' -s h -l help -d 'Print the help'
+complete -c agentbox -n '__agentbox_in write' -F -a '(__agentbox_sessions)'
+
+complete -c agentbox -n '__agentbox_in list' -s r -l recursive -d 'All that is below the directory'
+complete -c agentbox -n '__agentbox_in list' -l json -d 'Print JSON'
+complete -c agentbox -n '__agentbox_in list' -s h -l help -d 'Print the help'
+complete -c agentbox -n '__agentbox_in list' -F -a '(__agentbox_sessions)'
+
+complete -c agentbox -n '__agentbox_in put' -l tar -d 'stdin is a tar archive'
+complete -c agentbox -n '__agentbox_in put' -l parents -d 'Make missing directories'
+complete -c agentbox -n '__agentbox_in put' -s h -l help -d 'Print the help'
+complete -c agentbox -n '__agentbox_in put' -F -a '(__agentbox_sessions)'
+
+complete -c agentbox -n '__agentbox_in get' -l tar -d 'Write a tar archive'
+complete -c agentbox -n '__agentbox_in get' -s h -l help -d 'Print the help'
+complete -c agentbox -n '__agentbox_in get' -F -a '(__agentbox_sessions)'
+
 complete -c agentbox -n '__agentbox_in gc' -l dry-run -d 'Say what would be removed'
 complete -c agentbox -n '__agentbox_in gc' -s q -l quiet -d 'Say only what could not be removed'
 complete -c agentbox -n '__agentbox_in gc' -l json -d 'Print JSON'
 complete -c agentbox -n '__agentbox_in gc' -s h -l help -d 'Print the help'
 
 complete -c agentbox -n '__agentbox_in help' -s h -l help -d 'Print the help'
-complete -c agentbox -n '__agentbox_in help' -a 'run check show explain test doctor gc help'
+complete -c agentbox -n '__agentbox_in help' -a 'run check show explain test doctor session read write list put get gc help'

@@ -21,7 +21,7 @@ PUBLIC = {"policy/policy.h", "plan/plan.h", "plan/host.h", "plan/request.h", "pl
           "box/stages.h",
           "box/sync.h", "report/result.h", "report/changes.h", "report/dump.h", "supervise/supervise.h",
           "workspace/apply.h", "workspace/changes.h", "workspace/kept.h", "workspace/session.h",
-          "workspace/state.h", "workspace/tree.h", "workspace/view.h"}
+          "workspace/state.h", "workspace/tar.h", "workspace/tree.h", "workspace/view.h"}
 ROOMS = {
     "base": set(),
     "policy": {"base"},
@@ -49,6 +49,7 @@ LIBRARIES = {
     "sha2.h": None,
     "bpf/": set(),
     "systemd/": {"cli/scope_main.c"},
+    "archive": {"cli/archive_main.c"},
 }
 
 # Written while agentbox is built.

@@ -1,0 +1,154 @@
+/*
+ * archive_confine: takes away what a process that reads hostile bytes does not need. Opens nothing
+ * that an archive could name.
+ */
+#define _GNU_SOURCE
+#include "cli/archive_confine.h"
+
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+
+#if defined(__x86_64__)
+#define ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH AUDIT_ARCH_AARCH64
+#endif
+
+#define MEMORY_MAX      ((rlim_t)512 << 20)
+#define DESCRIPTORS_MAX 64
+
+/* What reading a pipe, memory, and making files below a descriptor take. */
+static const int calls[] = { SYS_read, SYS_readv, SYS_write, SYS_pwrite64, SYS_lseek, SYS_close,
+	SYS_fstat, SYS_newfstatat, SYS_statx, SYS_openat, SYS_mkdirat, SYS_symlinkat, SYS_linkat,
+	SYS_unlinkat, SYS_fchmod, SYS_fchmodat, SYS_ftruncate, SYS_utimensat, SYS_fcntl, SYS_brk,
+	SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_getrandom,
+	SYS_clock_gettime, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_getpid, SYS_exit,
+	SYS_exit_group };
+
+#define CALL_COUNT (sizeof calls / sizeof *calls)
+
+static int limit(int resource, rlim_t most)
+{
+	struct rlimit now;
+	if (getrlimit(resource, &now) < 0)
+		return -errno;
+	if (most > now.rlim_max)
+		most = now.rlim_max;
+	now.rlim_cur = now.rlim_max = most;
+	return setrlimit(resource, &now) < 0 ? -errno : 0;
+}
+
+static int limit_all(uint64_t file_max)
+{
+	int r = limit(RLIMIT_FSIZE, file_max);
+	if (r == 0)
+		r = limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
+	if (r == 0)
+		r = limit(RLIMIT_CORE, 0);
+		/* A sanitizer's shadow does not fit. */
+#if !defined(__SANITIZE_ADDRESS__)
+	if (r == 0)
+		r = limit(RLIMIT_AS, MEMORY_MAX);
+#endif
+	return r;
+}
+
+/* The ids first, since changing them needs the capabilities. */
+static int become(uid_t uid, gid_t gid)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 }, { 0 } };
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
+				      setresuid(uid, uid, uid) < 0))
+		return -errno;
+	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+static int lock_files(int dir, bool lax)
+{
+	int abi = sys_landlock_create_ruleset(NULL, 0, SYS_LANDLOCK_CREATE_RULESET_VERSION);
+	if (abi < 0)
+		return lax ? 0 : CONFINE_NO_LANDLOCK;
+	struct sys_landlock_ruleset_attr attr = { .handled_access_fs =
+							  (SYS_LANDLOCK_FS_MAKE_SYM << 1) - 1 };
+	struct sys_landlock_path_beneath_attr rule = {
+		.allowed_access = SYS_LANDLOCK_FS_WRITE_FILE | SYS_LANDLOCK_FS_READ_DIR |
+				  SYS_LANDLOCK_FS_REMOVE_FILE | SYS_LANDLOCK_FS_MAKE_DIR |
+				  SYS_LANDLOCK_FS_MAKE_REG | SYS_LANDLOCK_FS_MAKE_SYM,
+		.parent_fd = dir,
+	};
+	size_t size = sizeof attr.handled_access_fs;
+	if (abi >= 2)
+		rule.allowed_access |= SYS_LANDLOCK_FS_REFER;
+	if (abi >= 3)
+		rule.allowed_access |= SYS_LANDLOCK_FS_TRUNCATE;
+	if (abi >= 5)
+		attr.handled_access_fs |= SYS_LANDLOCK_FS_IOCTL_DEV;
+	attr.handled_access_fs |= rule.allowed_access;
+	if (abi >= 4) {
+		attr.handled_access_net = 3; /* bind and connect */
+		size += sizeof attr.handled_access_net;
+	}
+	if (abi >= 6) {
+		attr.scoped = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
+		size += sizeof attr.scoped;
+	}
+	int ruleset = sys_landlock_create_ruleset(&attr, size, 0);
+	if (ruleset < 0)
+		return ruleset;
+	int r = sys_landlock_add_rule(ruleset, SYS_LANDLOCK_RULE_PATH_BENEATH, &rule);
+	if (r == 0)
+		r = sys_landlock_restrict_self(ruleset);
+	close(ruleset);
+	return r;
+}
+
+/* All other calls answer EPERM: an archive is then refused, and nothing is done. */
+static int lock_calls(void)
+{
+	struct sock_filter program[CALL_COUNT + 7];
+	size_t at = 0;
+	program[at++] = (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+	program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
+	program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	program[at++] = (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < CALL_COUNT; i++)
+		program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+			(unsigned)calls[i], (unsigned char)(CALL_COUNT - i), 0);
+	program[at++] = (struct sock_filter)BPF_STMT(
+		BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA));
+	program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog all = { .len = (unsigned short)at, .filter = program };
+	return sys_seccomp(SECCOMP_SET_MODE_FILTER, 0, &all);
+}
+
+int confine(int dir, uid_t uid, gid_t gid, uint64_t file_max, bool lax)
+{
+	pid_t parent = getppid();
+	int r = become(uid, gid);
+	if (r < 0)
+		return r;
+	/* After the ids, whose change takes it back. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	if (getppid() != parent)
+		return -ESRCH;
+	r = limit_all(file_max);
+	if (r == 0)
+		r = lock_files(dir, lax);
+	return r ? r : lock_calls();
+}

@@ -1,0 +1,204 @@
+/*
+ * session_files: the parts of a session's directory and its locks. Trusts no name that it has not
+ * looked at by descriptor, and removes nothing that somebody else still makes or uses.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "workspace/session_files.h"
+#include "workspace/tree.h"
+
+#define FRESH_SECONDS 60 /* a hidden directory of that age may not have its flock yet */
+
+/* `tree`: the box's own, so of whatever mode the box likes. */
+static const struct part {
+	const char *name;
+	mode_t mode;
+	bool tree;
+} parts[] = {
+	{ "layer", 0700, false },
+	{ "layer/upper", 0755, true },
+	{ "layer/work", 0700, false },
+	{ "home", 0700, true },
+	{ "tmp", 01777, true },
+};
+
+#define PART_COUNT (sizeof parts / sizeof *parts)
+
+static int open_part(int dir, const struct part *part, uint64_t flags)
+{
+	return sys_openat2(dir, part->name, flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
+}
+
+static int make_part(int dir, const struct part *part, uid_t owner, gid_t group)
+{
+	if (mkdirat(dir, part->name, 0700) < 0)
+		return -errno;
+	AUTO_FD fd = open_part(dir, part, O_RDONLY);
+	if (fd < 0)
+		return fd;
+	if (part->tree && geteuid() == 0 && fchown(fd, owner, group) < 0)
+		return -errno;
+	return fchmod(fd, part->mode) < 0 ? -errno : 0;
+}
+
+const char *session_parts_make(int dir, uid_t owner, gid_t group)
+{
+	for (size_t i = 0; i < PART_COUNT; i++) {
+		int r = make_part(dir, &parts[i], owner, group);
+		if (r < 0) {
+			errno = -r;
+			return parts[i].name;
+		}
+	}
+	return NULL;
+}
+
+const char *session_parts_check(int dir)
+{
+	for (size_t i = 0; i < PART_COUNT; i++) {
+		struct stat st;
+		AUTO_FD fd = open_part(dir, &parts[i], O_PATH);
+		int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
+		bool foreign =
+			r == 0 && st.st_uid != geteuid() && !(parts[i].tree && geteuid() == 0);
+		if (foreign || (r == 0 && !parts[i].tree && (st.st_mode & 077)))
+			r = -EPERM;
+		if (r < 0) {
+			errno = -r;
+			return parts[i].name;
+		}
+	}
+	return NULL;
+}
+
+int session_open_own(int parent, const char *name)
+{
+	AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & 077))
+		return -EPERM;
+	return fd_steal(&fd);
+}
+
+int session_open_lock(int dir)
+{
+	AUTO_FD fd = openat(dir, "lock", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
+		return -EPERM;
+	return fd_steal(&fd);
+}
+
+int session_lock(int lock, bool exclusive)
+{
+	struct flock how = { .l_type = exclusive ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET };
+	if (fcntl(lock, F_OFD_SETLK, &how) == 0)
+		return 0;
+	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+}
+
+int session_locked(int lock)
+{
+	struct flock how = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	if (fcntl(lock, F_OFD_GETLK, &how) < 0)
+		return -errno;
+	return how.l_type != F_UNLCK;
+}
+
+/* When a process started, in the kernel's ticks; 0: there is none of that number. */
+static unsigned long long start_of(int pid)
+{
+	char path[32], text[512];
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : fd_read_full(fd, text, sizeof text - 1);
+	if (len <= 0)
+		return 0;
+	text[len] = 0;
+	/* The name, in brackets, may hold anything; the 20th field behind it is meant. */
+	char *at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	unsigned long long start = 0;
+	return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
+}
+
+int session_keeper(int dir)
+{
+	char text[64];
+	int pid = 0, end = 0;
+	unsigned long long start = 0;
+	AUTO_FD fd =
+		openat(dir, "keeper", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	ssize_t len = fd_read_full(fd, text, sizeof text - 1);
+	if (len < 0)
+		return (int)len;
+	text[len] = 0;
+	if (sscanf(text, "%d %llu\n%n", &pid, &start, &end) != 2 || end != len || pid <= 0 ||
+		start == 0)
+		return -EINVAL;
+	return start_of(pid) == start ? 1 : -ESRCH;
+}
+
+int session_clear(int place, const char *name)
+{
+	struct tree_report report = { 0 };
+	AUTO_FD dir = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r = dir < 0 ? -errno : tree_clear(dir, &report);
+	if (r == 0 && unlinkat(place, name, AT_REMOVEDIR) < 0)
+		r = -errno;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* A hidden directory that nobody holds is what a killed call left. */
+static void sweep_one(int place, const char *name)
+{
+	struct stat st;
+	AUTO_FD dir = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0 || fstat(dir, &st) < 0 || flock(dir, LOCK_EX | LOCK_NB) < 0)
+		return;
+	bool fresh = strncmp(name, SESSION_NEW, sizeof SESSION_NEW - 1) == 0 &&
+		     st.st_ctim.tv_sec + FRESH_SECONDS > time(NULL);
+	/* What cannot be removed now is tried again by the next call. */
+	if (!fresh)
+		(void)session_clear(place, name);
+}
+
+int session_sweep(int place, size_t *ret_count)
+{
+	int fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	if (!list) {
+		int r = -errno;
+		fd_close(&fd);
+		return r;
+	}
+	*ret_count = 0;
+	for (const struct dirent *entry; (entry = readdir(list));) {
+		if (strncmp(entry->d_name, SESSION_NEW, sizeof SESSION_NEW - 1) == 0 ||
+			strncmp(entry->d_name, SESSION_GONE, sizeof SESSION_GONE - 1) == 0)
+			sweep_one(place, entry->d_name);
+		else if (entry->d_name[0] != '.')
+			++*ret_count;
+	}
+	closedir(list);
+	return 0;
+}
