@@ -39,7 +39,7 @@ _agentbox_languages() {
 _agentbox_options() {
 	case $1 in
 	run)
-		with_value="--policy -p --workspace -C --cwd --env -e --wall --cpu --cpus --memory
+		with_value="--policy -p --workspace -C --session --cwd --env -e --wall --cpu --cpus --memory
 			--pids --disk --output --open-files --file-size --lang --code --result --result-fd"
 		without="--stdin -i --tty --pretty --dry-run --quiet -q --verbose -v --help -h"
 		;;

@@ -41,7 +41,7 @@ end
 
 # Where the command of `run` begins among the words before the cursor; nothing before that.
 function __agentbox_command_at
-    set -l with_value --policy -p --workspace -C --cwd --env -e --wall --cpu --cpus --memory --pids \
+    set -l with_value --policy -p --workspace -C --session --cwd --env -e --wall --cpu --cpus --memory --pids \
         --disk --output --open-files --file-size --lang --code --result --result-fd
     set -l words (commandline -opc)
     set -l at 3
@@ -94,6 +94,7 @@ complete -c agentbox -n __agentbox_needs_command -a help -d 'Print the help of a
 complete -c agentbox -n __agentbox_in_run_options -s p -l policy -x -a '(__agentbox_policies)' -d 'Policy to run under'
 complete -c agentbox -n __agentbox_in_run_options -s i -l stdin -d 'Pass stdin through'
 complete -c agentbox -n __agentbox_in_run_options -s C -l workspace -x -a '(__fish_complete_directories)' -d 'The workspace'
+complete -c agentbox -n __agentbox_in_run_options -l session -x -d 'Run in a session'
 complete -c agentbox -n __agentbox_in_run_options -l cwd -x -d 'Directory to start in, inside'
 complete -c agentbox -n __agentbox_in_run_options -s e -l env -x -a '(set -nx)' -d 'Set or pass a variable'
 complete -c agentbox -n __agentbox_in_run_options -l wall -x -d 'Limit of time on the clock'

@@ -9,6 +9,7 @@
 #include "box/sync.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -185,8 +186,35 @@ static int mask(const struct child *child, const struct plan_op *op)
 	return dress_and_attach(child, op, tree);
 }
 
+/*
+ * A mount point in a directory that an earlier command had, which may have put a link anywhere in
+ * it: the parent is opened without following any. What is there already will do, if it can be
+ * mounted on.
+ */
+static int make_under(const struct child *child, const struct plan_op *op)
+{
+	char parent[PATH_MAX];
+	const char *name = strrchr(op->target, '/') + 1;
+	size_t len = (size_t)(name - 1 - op->target);
+	if (len >= sizeof parent)
+		return -ENAMETOOLONG;
+	memcpy(parent, op->target, len);
+	parent[len] = 0;
+	int at = sys_openat2(child->root_fd, parent, O_PATH | O_DIRECTORY | O_CLOEXEC,
+		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
+	if (at < 0)
+		return at;
+	int r = op->kind == OP_DIR ? mkdirat(at, name, op->mode & 07777)
+				   : mknodat(at, name, S_IFREG | (op->mode & 07777), 0);
+	r = r < 0 && errno != EEXIST ? -errno : 0;
+	close(at);
+	return r;
+}
+
 static int make_file(const struct child *child, const struct plan_op *op)
 {
+	if (op->flags & OPF_UNDER_GRANT)
+		return make_under(child, op);
 	/* Mount points are empty: one call makes them. */
 	if (op->len == 0)
 		return mknodat(child->root_fd, op->target, S_IFREG | (op->mode & 07777), 0) < 0
@@ -268,6 +296,8 @@ static int run_op(struct child *child, const struct plan_op *op)
 {
 	switch (op->kind) {
 	case OP_DIR:
+		if (op->flags & OPF_UNDER_GRANT)
+			return make_under(child, op);
 		if (mkdirat(child->root_fd, op->target, op->mode & 07777) < 0)
 			return errno == EEXIST ? 0 : -errno;
 		return 0;

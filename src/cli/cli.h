@@ -44,6 +44,7 @@ struct cli {
 	/* Where the kernel keeps the program's arguments, which /proc/PID/cmdline shows to all. */
 	char *words;
 	size_t words_len;
+	struct arena arena; /* what the command line was made into; lives as long as the program */
 };
 
 /*

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/run_request.h"
+#include "cli/run_session.h"
 #include "cli/runs.h"
 #include "plan/explain.h"
 
@@ -20,6 +21,7 @@ struct call {
 	struct request request;
 	struct policy policy; /* when result.policy points to it */
 	struct place place;
+	struct run_session session;
 	int signal_fd;
 	sigset_t old_mask; /* the caller's, when there is a signal_fd */
 	struct cli_run run;
@@ -34,9 +36,17 @@ static bool asked(const struct call *call, enum option_id id)
 static int load_policy(struct call *call, struct err *err)
 {
 	struct policy_env env;
+	const struct session *session = &call->session.session;
 	paths_policy_env(&call->arena, &env);
-	if (policy_load(call->words.policies, call->words.policy_count, call->words.overrides,
-		    call->words.override_count, &env, &call->policy, err) < 0)
+	if (call->session.open) {
+		if (policy_parse_over(session->policy_text, strlen(session->policy_text),
+			    arena_printf(&call->arena, "session %s", session->name),
+			    call->words.overrides, call->words.override_count, &env, &call->policy,
+			    err) < 0)
+			return -1;
+	} else if (policy_load(call->words.policies, call->words.policy_count,
+			   call->words.overrides, call->words.override_count, &env, &call->policy,
+			   err) < 0)
 		return -1;
 	call->run.result.policy = &call->policy;
 	if (!call->words.lang)
@@ -67,6 +77,14 @@ static int take_signals(struct call *call, struct err *err)
 			strerror(-fd));
 	call->signal_fd = fd;
 	return 0;
+}
+
+static int enter_session(struct call *call, struct err *err)
+{
+	const char *name = options_value(&call->cli->options, OPTION_run_session);
+	return name ? run_session_open(name, call->signal_fd, &call->arena, &call->session,
+			      &call->request, err)
+		    : 0;
 }
 
 static void start(struct call *call)
@@ -104,7 +122,7 @@ static int perform(struct call *call, struct err *err)
 		return -1;
 	call->request.words = call->cli->words;
 	call->request.words_len = call->cli->words_len;
-	if (take_signals(call, err) < 0 || make_plan(call, err) < 0)
+	if (take_signals(call, err) < 0 || enter_session(call, err) < 0 || make_plan(call, err) < 0)
 		return -1;
 	bool quiet = asked(call, OPTION_run_quiet);
 	if (asked(call, OPTION_run_verbose) && !quiet)
@@ -231,6 +249,7 @@ static void collect(const struct call *call)
 static void give_back(struct call *call)
 {
 	run_layers_free(&call->run.layers);
+	run_session_close(&call->session);
 #if defined(__SANITIZE_ADDRESS__)
 	bool loaded = call->run.result.policy != NULL;
 	cli_run_free(&call->run);

@@ -118,6 +118,7 @@ static int make(
 	struct policy policy;
 	const char *const *names;
 	AUTO_BUF text = { 0 };
+	char sha256[POLICY_SHA256_SIZE];
 	struct session_source source = { .name = name };
 	size_t count = policies_of(options, arena, &names);
 	paths_policy_env(arena, &env);
@@ -129,7 +130,8 @@ static int make(
 	if (r == 0) {
 		source.policy = policy.name ? policy.name : "";
 		source.policy_text = buf_text(&text);
-		source.policy_sha256 = policy.sha256;
+		policy_sha256(&policy, sha256);
+		source.policy_sha256 = sha256;
 		source.sources = policy.sources;
 		source.source_count = policy.source_count;
 		r = session_new(state_path(arena), &source, err);

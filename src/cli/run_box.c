@@ -122,7 +122,7 @@ static void attempt(struct cli_run *run, const struct supervise_io *io)
 	uint64_t before = cli_clock_us();
 	make_record(run, &run->record);
 	box_init(&run->box);
-	int r = run_layers_begin(&run->layers, &run->plan, &run->result.arena, &err);
+	int r = run_layers_begin(&run->layers, &run->plan, run->request, &run->result.arena, &err);
 	if (r == 0)
 		r = box_spawn(&run->plan, &run->box, &err);
 	run->live = true;

@@ -42,7 +42,15 @@ static const char *const *texts(struct arena *arena, const struct policy_pattern
 	return list;
 }
 
-static int layer_dirs(int dir, const char *name)
+/* As root a directory is the owner's as whom the box acts. 0 or -errno. */
+static int own(int dir, const struct request *request)
+{
+	if (geteuid() != 0 || (request->layers_uid == 0 && request->layers_gid == 0))
+		return 0;
+	return fchown(dir, request->layers_uid, request->layers_gid) < 0 ? -errno : 0;
+}
+
+static int layer_dirs(int dir, const char *name, const struct request *request)
 {
 	static const char *const parts[] = { "upper", "work" };
 	if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
@@ -50,10 +58,15 @@ static int layer_dirs(int dir, const char *name)
 	AUTO_FD layer = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (layer < 0)
 		return -errno;
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+	int r = own(layer, request);
+	for (size_t i = 0; r == 0 && i < sizeof parts / sizeof *parts; i++) {
 		if (mkdirat(layer, parts[i], 0700) < 0 && errno != EEXIST)
 			return -errno;
-	return 0;
+		AUTO_FD part =
+			openat(layer, parts[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		r = part < 0 ? -errno : own(part, request);
+	}
+	return r;
 }
 
 /* A run's directory is locked as long as it lives: one that can be locked is a dead run's. */
@@ -74,6 +87,11 @@ int run_layers_place(struct run_layers *layers, const struct policy *policy,
 		request->layers_dir)
 		return 0;
 	const char *state = state_path(&result->arena);
+	struct stat st;
+	if (stat(request->workspace, &st) == 0) {
+		request->layers_uid = st.st_uid;
+		request->layers_gid = st.st_gid;
+	}
 	AUTO_FD scratch = state_open(state, SCRATCH, true, err);
 	if (scratch < 0)
 		return -1;
@@ -89,8 +107,8 @@ int run_layers_place(struct run_layers *layers, const struct policy *policy,
 	return 0;
 }
 
-int run_layers_begin(
-	struct run_layers *layers, const struct plan *plan, struct arena *arena, struct err *err)
+int run_layers_begin(struct run_layers *layers, const struct plan *plan,
+	const struct request *request, struct arena *arena, struct err *err)
 {
 	if (plan->layer_count == 0)
 		return 0;
@@ -104,7 +122,7 @@ int run_layers_begin(
 		texts(arena, policy->fs.sensitive, policy->fs.sensitive_count, NULL, 0);
 	for (size_t i = 0; i < plan->layer_count; i++) {
 		const char *source = plan->layers[i].source;
-		int r = source ? layer_dirs(AT_FDCWD, source) : 0;
+		int r = source ? layer_dirs(AT_FDCWD, source, request) : 0;
 		if (r < 0)
 			return err_set(err, ERR_state_unusable, -r, "'%s' cannot be made: %s",
 				source, strerror(-r));

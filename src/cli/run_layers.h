@@ -33,8 +33,8 @@ int run_layers_place(struct run_layers *layers, const struct policy *policy,
 	struct request *request, struct result *result, struct err *err);
 
 /* Before the box is made: when that is, whose names count, and what layers on disk need. */
-int run_layers_begin(
-	struct run_layers *layers, const struct plan *plan, struct arena *arena, struct err *err);
+int run_layers_begin(struct run_layers *layers, const struct plan *plan,
+	const struct request *request, struct arena *arena, struct err *err);
 
 /*
  * The command has ended: take the layers' directories from the box, open the trees below them, and

@@ -37,6 +37,11 @@ static int check_combination(const struct options *options, struct err *err)
 {
 	bool lang = options_has(options, OPTION_run_lang);
 	bool code = options_has(options, OPTION_run_code);
+	if (options_has(options, OPTION_run_session) &&
+		(options_has(options, OPTION_run_policy) ||
+			options_has(options, OPTION_run_workspace)))
+		return err_set(err, ERR_usage, 0,
+			"a session has its own policy and workspace: no --policy, no --workspace");
 	if (lang && !code)
 		return err_set(err, ERR_usage, 0, "--lang needs --code: the snippet to run");
 	if (code && !lang)

@@ -80,10 +80,28 @@ void cli_note_words(int argc, char *const *argv, struct cli *cli)
 	cli->words_len = (size_t)(end - argv[0]);
 }
 
+/*
+ * `session exec NAME ...` is `run --session NAME ...`: the same options, the same result. *ret_argv
+ * has argc words; false: it is something else.
+ */
+static bool is_exec(int argc, char *const *argv, struct arena *arena, char *const **ret_argv)
+{
+	if (argc < 4 || strcmp(argv[1], "session") != 0 || strcmp(argv[2], "exec") != 0 ||
+		argv[3][0] == '-')
+		return false;
+	char **words = ARENA_ARRAY(arena, (size_t)argc + 1, char *);
+	memcpy(words, argv, (size_t)argc * sizeof *words);
+	words[1] = arena_strdup(arena, "run");
+	words[2] = arena_strdup(arena, "--session");
+	*ret_argv = words;
+	return true;
+}
+
 int cli_parse(int argc, char *const *argv, struct cli *cli, struct err *err)
 {
 	if (argc < 2 || argv[1][0] == '-')
 		return parse_program(argc < 2 ? 0 : argc - 1, argv + (argc > 0), cli, err);
+	(void)is_exec(argc, argv, &cli->arena, &argv);
 	const struct command *command = command_find(argv[1], err);
 	if (!command)
 		return -1;

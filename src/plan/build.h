@@ -32,6 +32,7 @@ struct build_grant {
 	const struct host_path *fact;
 	bool write;
 	int layer;  /* index into the plan's layers; -1: shown directly */
+	bool point; /* its mount point is made in a session's directory */
 	bool under; /* its mount point lies in a tree of the host, so it is there already */
 	const char *why;
 };
@@ -70,6 +71,12 @@ struct plan_op *build_op(
 	struct builder *builder, enum plan_op_kind kind, const char *target, const char *why);
 /* Directories from the top down to target's parent, where the box makes them itself. */
 void build_parents(struct builder *builder, const char *target);
+/*
+ * Does the target lie in a directory of the session's, which is the host's? Then the points below
+ * it are made only when it is there: build_session_points().
+ */
+bool build_in_session(const struct builder *builder, const char *target);
+void build_session_points(struct builder *builder, const char *target, bool dir);
 /* The operation that shows a tree of the host at or above target (no leading "/"), or NULL. */
 const struct plan_op *build_shown_by(const struct builder *builder, const char *target);
 

@@ -56,12 +56,12 @@ void build_layer_points(struct builder *builder)
 /* A layer of the host's state directory: the caller's own, made for this run or its session. */
 static void show_host_dir(struct builder *builder, const struct plan_layer *layer)
 {
-	const struct host *host = builder->host;
+	const struct request *request = builder->request;
 	struct plan_op *op = build_op(builder, OP_BIND, layer->dir, "the private layer");
 	op->source = layer->source;
 	op->mode = S_IFDIR;
-	op->owner = host->uid;
-	op->group = host->gid;
+	op->owner = request->layers_uid;
+	op->group = request->layers_gid;
 	op->flags = OPF_GRANT;
 }
 

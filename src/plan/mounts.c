@@ -293,9 +293,11 @@ static int build_home(struct builder *builder, const char **ret_home)
 		return build_refuse(builder, ERR_unsupported, &builder->policy->fs.home_at,
 			"the home directory '/%s' lies in a system directory; say home: none",
 			home);
+	*ret_home = home;
+	if (build_in_session(builder, home))
+		return 0;
 	build_parents(builder, home);
 	make_dir(builder, home, 0700);
-	*ret_home = home;
 	return 0;
 }
 
@@ -326,17 +328,53 @@ static void build_root(struct builder *builder)
 	plan->root_options = options;
 }
 
+/* The directory of the session's that the target lies in, without the leading "/"; or NULL. */
+static const char *session_above(const struct builder *builder, const char *target)
+{
+	const char *home = builder->host->home + 1;
+	size_t len = strlen(home);
+	if (!builder->request->session)
+		return NULL;
+	if (builder->policy->fs.home != HOME_NONE && strncmp(target, home, len) == 0 &&
+		target[len] == '/')
+		return home;
+	return strncmp(target, "tmp/", 4) == 0 ? "tmp" : NULL;
+}
+
+bool build_in_session(const struct builder *builder, const char *target)
+{
+	return session_above(builder, target) != NULL;
+}
+
+void build_session_points(struct builder *builder, const char *target, bool dir)
+{
+	struct arena *arena = &builder->plan->arena;
+	const char *slash = target + strlen(session_above(builder, target));
+	while (*slash) {
+		slash = strchrnul(slash + 1, '/');
+		bool whole = !*slash;
+		struct plan_op *op = build_op(builder, whole && !dir ? OP_FILE : OP_DIR,
+			arena_strndup(arena, target, (size_t)(slash - target)), "mount point");
+		op->mode = whole && !dir ? S_IFREG | 0644 : S_IFDIR | 0755;
+		op->data = "";
+		op->flags = OPF_UNDER_GRANT;
+	}
+}
+
 /* A session's own directory of the host in the place of a window. */
 static void session_dir(
 	struct builder *builder, const char *name, const char *target, const char *why)
 {
-	const struct host *host = builder->host;
+	const struct request *request = builder->request;
+	bool inside = build_in_session(builder, target);
+	if (inside)
+		build_session_points(builder, target, true);
 	struct plan_op *op = build_op(builder, OP_BIND, target, why);
 	op->source = arena_join(&builder->plan->arena, builder->request->layers_dir, "/", name);
 	op->mode = S_IFDIR;
-	op->owner = host->uid;
-	op->group = host->gid;
-	op->flags = OPF_GRANT;
+	op->owner = request->layers_uid;
+	op->group = request->layers_gid;
+	op->flags = OPF_GRANT | (inside ? OPF_UNDER_GRANT : 0);
 }
 
 /* What the box alone writes: gone with it, or kept with its session. */

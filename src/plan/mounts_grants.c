@@ -187,6 +187,10 @@ int build_grant_points(struct builder *builder)
 		grant->under = build_shown_by(builder, grant->target) != NULL;
 		for (size_t k = 0; k < i && !grant->under; k++)
 			grant->under = lies_in(grant->target, builder->grants[k].target);
+		if (!grant->under && build_in_session(builder, grant->target)) {
+			grant->under = grant->point = true;
+			continue;
+		}
 		if (grant->under)
 			continue;
 		build_parents(builder, grant->target);
@@ -370,8 +374,12 @@ int build_grants(struct builder *builder)
 {
 	const struct host *host = builder->host;
 	build_layer_dirs(builder);
-	for (size_t i = 0; i < builder->grant_count; i++)
-		mount_grant(builder, &builder->grants[i]);
+	for (size_t i = 0; i < builder->grant_count; i++) {
+		const struct build_grant *grant = &builder->grants[i];
+		if (grant->point)
+			build_session_points(builder, grant->target, S_ISDIR(grant->fact->mode));
+		mount_grant(builder, grant);
+	}
 	build_layer_cover(builder);
 	hold_nested(builder);
 	if (check_missing(builder) < 0)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct request_env {
 	const char *name;
@@ -33,6 +34,8 @@ struct request {
 	 * "home" and "tmp", which the box then has as its own.
 	 */
 	const char *layers_dir;
+	uid_t layers_uid; /* whose it is; as root the box acts as this owner there */
+	gid_t layers_gid;
 	bool session;
 	bool copy_layers; /* overlayfs was refused before: make them by copying */
 	/* --lang: the snippet, shown inside as a read-only file; its name stands in argv. */

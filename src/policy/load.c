@@ -176,8 +176,9 @@ int policy_load(const char *const *names, size_t count, const struct policy_over
 	return 0;
 }
 
-int policy_parse(const char *text, size_t len, const char *file, const struct policy_env *env,
-	struct policy *ret_policy, struct err *err)
+int policy_parse_over(const char *text, size_t len, const char *file,
+	const struct policy_override *overrides, size_t override_count,
+	const struct policy_env *env, struct policy *ret_policy, struct err *err)
 {
 	struct policy p = { 0 };
 	struct loader l = { .arena = &p.arena, .env = env, .err = err };
@@ -186,12 +187,18 @@ int policy_parse(const char *text, size_t len, const char *file, const struct po
 	source->source.dir = source_dir(&l, file);
 	source->text = text;
 	source->len = len;
-	if (visit(&l, source) < 0 || finish(&l, &p, NULL, 0) < 0) {
+	if (visit(&l, source) < 0 || finish(&l, &p, overrides, override_count) < 0) {
 		arena_free(&p.arena);
 		return -1;
 	}
 	*ret_policy = p;
 	return 0;
+}
+
+int policy_parse(const char *text, size_t len, const char *file, const struct policy_env *env,
+	struct policy *ret_policy, struct err *err)
+{
+	return policy_parse_over(text, len, file, NULL, 0, env, ret_policy, err);
 }
 
 void policy_free(struct policy *policy)

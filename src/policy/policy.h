@@ -255,9 +255,13 @@ int policy_load(const char *const *names, size_t count, const struct policy_over
 	size_t override_count, const struct policy_env *env, struct policy *ret_policy,
 	struct err *err);
 
-/* The same from text in memory (tests, fuzzing); `file` is the name for messages. */
+/* The same from text in memory; `file` is the name for messages. */
 int policy_parse(const char *text, size_t len, const char *file, const struct policy_env *env,
 	struct policy *ret_policy, struct err *err);
+/* And with what the command line lays over it. */
+int policy_parse_over(const char *text, size_t len, const char *file,
+	const struct policy_override *overrides, size_t override_count,
+	const struct policy_env *env, struct policy *ret_policy, struct err *err);
 
 void policy_free(struct policy *policy);
 

@@ -26,9 +26,9 @@ static const struct part {
 	mode_t mode;
 	bool tree;
 } parts[] = {
-	{ "layer", 0700, false },
+	{ "layer", 0700, true },
 	{ "layer/upper", 0755, true },
-	{ "layer/work", 0700, false },
+	{ "layer/work", 0700, true },
 	{ "home", 0700, true },
 	{ "tmp", 01777, true },
 };
@@ -67,12 +67,15 @@ const char *session_parts_make(int dir, uid_t owner, gid_t group)
 
 const char *session_parts_check(int dir)
 {
+	uid_t owner = geteuid();
 	for (size_t i = 0; i < PART_COUNT; i++) {
 		struct stat st;
 		AUTO_FD fd = open_part(dir, &parts[i], O_PATH);
 		int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
-		bool foreign =
-			r == 0 && st.st_uid != geteuid() && !(parts[i].tree && geteuid() == 0);
+		/* As root all of them belong to one owner, whoever that is. */
+		if (r == 0 && i == 0 && geteuid() == 0)
+			owner = st.st_uid;
+		bool foreign = r == 0 && st.st_uid != owner;
 		if (foreign || (r == 0 && !parts[i].tree && (st.st_mode & 077)))
 			r = -EPERM;
 		if (r < 0) {
