@@ -89,7 +89,7 @@ static int finish(struct tree_walk *walk)
 	const struct tree_level *level = tree_level(walk);
 	int from = tree_from(walk), to = tree_to(walk);
 	int r = tree_copy_attributes(walk, from, to, "user.");
-	if (r == 0)
+	if (r == 0 || r == -EOPNOTSUPP) /* overlayfs leaves them out, too, where they cannot be */
 		r = tree_copy_attributes(walk, from, to, "system.posix_acl_");
 	if (r < 0) /* it cannot be kept: let the caller copy, as it knows how to */
 		return r == -ENOSPC || r == -EDQUOT ? r : -EXDEV;

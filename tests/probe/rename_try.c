@@ -8,24 +8,31 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "workspace/tree.h"
 
-static int open_parent(const char *path)
+/* Open the directory of a path, and find the name in it. */
+static int split(char *path, const char **ret_name)
 {
-	char *copy = strdup(path);
-	int fd = open(dirname(copy), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char *slash = strrchr(path, '/');
+	int fd = AT_FDCWD;
+	*ret_name = path;
+	if (!slash)
+		return fd;
+	*ret_name = slash + 1;
+	*slash = '\0';
+	fd = open(*path ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		perror(path);
 		exit(2);
 	}
-	free(copy);
 	return fd;
 }
 
@@ -35,19 +42,15 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	unsigned flags = 0;
-	while (flags < 4 && strcmp(argv[1], words[flags]) != 0)
+	bool kernel = strcmp(argv[1], "kernel") == 0;
+	while (!kernel && flags < 4 && strcmp(argv[1], words[flags]) != 0)
 		flags++;
-	if (strcmp(argv[1], "kernel") == 0)
-		flags = 0;
-	char *old = strdup(argv[2]), *new_name = strdup(argv[3]);
-	int old_dir = open_parent(argv[2]), new_dir = open_parent(argv[3]), r;
-	if (strcmp(argv[1], "kernel") == 0)
-		r = syscall(SYS_renameat2, old_dir, basename(old), new_dir, basename(new_name), 0) <
-				    0
-			    ? -errno
-			    : 0;
+	const char *old, *new_name;
+	int old_dir = split(argv[2], &old), new_dir = split(argv[3], &new_name), r;
+	if (kernel)
+		r = (int)sys_ret(syscall(SYS_renameat2, old_dir, old, new_dir, new_name, 0));
 	else
-		r = tree_rename(old_dir, basename(old), new_dir, basename(new_name), flags);
+		r = tree_rename(old_dir, old, new_dir, new_name, flags);
 	puts(r == 0 ? "ok" : strerrorname_np(-r));
 	return r == 0 ? 0 : 1;
 }
