@@ -44,7 +44,10 @@ int tree_clear(int dir, struct tree_report *ret);
 /*
  * rename(2) as renameat2(old_dir, old, new_dir, new, flags), also where overlayfs answers EXDEV for
  * a directory that comes from the layer below: then the directory is made anew and its entries
- * moved one by one, deepest last, so that at each moment every file has one of its two names.
+ * moved one by one, so that at each moment every file has one of its two names. It is not atomic:
+ * others may see both halves, and so does who comes after a kill. After an error all is as before.
+ * EXDEV stays for another mount, for other files than directories, and for other flags than
+ * RENAME_NOREPLACE.
  * 0 or -errno as of rename(2).
  */
 int tree_rename(int old_dir, const char *old, int new_dir, const char *new_name, unsigned flags);

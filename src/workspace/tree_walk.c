@@ -145,7 +145,8 @@ int tree_walk_leave(struct tree_walk *walk, const char **ret_name)
 {
 	size_t slot = walk->depth % TREE_RING, above = (walk->depth - 1) % TREE_RING;
 	*ret_name = walk->names[slot];
-	if (walk->depth == walk->lowest) {
+	walk->reopened = walk->depth == walk->lowest;
+	if (walk->reopened) {
 		const struct tree_level *level = &walk->levels[walk->depth - 1];
 		int from = reopen_parent(walk->from[slot], &level->from);
 		if (from < 0)

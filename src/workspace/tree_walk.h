@@ -51,6 +51,7 @@ struct tree_walk {
 	size_t lowest; /* levels from here to `depth` are open */
 	int from[TREE_RING], to[TREE_RING];
 	char names[TREE_RING][TREE_NAME]; /* of each open level: its name in the level above */
+	bool reopened;                    /* by the last tree_walk_leave: by ".." */
 	size_t used, next;                /* of dents */
 	_Alignas(8) char dents[TREE_DENTS];
 	char buffer[TREE_BUFFER]; /* for the caller: texts of links, file contents */
