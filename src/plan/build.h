@@ -47,6 +47,8 @@ int build_refuse(struct builder *builder, enum err_code code, const struct origi
 int build_mounts(struct builder *builder);
 int build_grant_points(struct builder *builder);
 int build_grants(struct builder *builder);
+/* Does a written grant, marked as dangerous, hold one of agentbox's own directories? */
+bool build_covers_own(const struct builder *builder);
 void build_etc(struct builder *builder);
 struct plan_op *build_op(
 	struct builder *builder, enum plan_op_kind kind, const char *target, const char *why);

@@ -129,10 +129,11 @@ static void make_dev(struct builder *builder)
 static void make_run(struct builder *builder)
 {
 	const struct request *request = builder->request;
+	bool masks = builder->host->hidden_count || build_covers_own(builder);
 	make_dir(builder, "run", 0755);
-	if (builder->host->hidden_count || request->code_path)
+	if (masks || request->code_path)
 		make_dir(builder, "run/agentbox", 0755);
-	if (builder->host->hidden_count) {
+	if (masks) {
 		place(builder, "run/agentbox/hidden", 0, "", 0);
 		make_dir(builder, "run/agentbox/hidden.d", 0);
 	}
