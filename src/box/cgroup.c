@@ -345,7 +345,7 @@ int cgroup_remove(struct cgroup *cgroup)
 	return r;
 }
 
-int cgroup_remove_path(const char *path)
+int cgroup_remove_at(int parent, const char *name)
 {
-	return remove_left(AT_FDCWD, path);
+	return remove_left(parent, name);
 }

@@ -63,10 +63,10 @@ void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *ret_counte
 int cgroup_remove(struct cgroup *cgroup);
 
 /*
- * Remove one group by its path, for what a killed agentbox left. v2 kills what may live in it
- * (cgroup.kill) first. Waits up to a second. 0 (also when it is gone), -EBUSY when its maker is
- * alive or somebody lives in it still, or -errno.
+ * Remove the group `name` in the directory `parent`, for what a killed agentbox left. v2 kills what
+ * may live in it (cgroup.kill) first. Waits up to a second. 0 (also when it is gone), -EBUSY when
+ * its maker is alive or somebody lives in it still, or -errno.
  */
-int cgroup_remove_path(const char *path);
+int cgroup_remove_at(int parent, const char *name);
 
 #endif

@@ -93,7 +93,7 @@ static int remove_group(struct collector *collector, const char *path, const cha
 	if (r == 0 && collector->how != RUNS_DRY) {
 		bool wait = !hard && !collector->waited;
 		if (wait)
-			r = cgroup_remove_path(path);
+			r = cgroup_remove_at(parent, name);
 		else
 			r = unlinkat(parent, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 		collector->waited |= wait && r < 0 && collector->how == RUNS_PASSING;
@@ -198,8 +198,9 @@ static void look_at(struct collector *collector, const char *name)
 				errno == ELOOP ? "it is a symbolic link" : strerror(errno));
 		return;
 	}
+	/* A second name of it would be a file of something else, which no lock of ours is on. */
 	if (fstat(file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-		(st.st_mode & 077)) {
+		(st.st_mode & 077) || st.st_nlink > 1) {
 		find_record(collector, name, "it is no file that is yours alone");
 		return;
 	}

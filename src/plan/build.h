@@ -51,6 +51,8 @@ int build_refuse(struct builder *builder, enum err_code code, const struct origi
 int build_mounts(struct builder *builder);
 int build_grant_points(struct builder *builder);
 int build_grants(struct builder *builder);
+/* Does a written grant, marked as dangerous, hold one of agentbox's own directories? */
+bool build_covers_own(const struct builder *builder);
 void build_etc(struct builder *builder);
 
 /* layers.c */

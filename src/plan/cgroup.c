@@ -152,6 +152,19 @@ static int refuse(struct builder *builder, const char *key, const struct origin 
 			     "as root; or best_effort: [cgroup]");
 }
 
+/* The supervisor holds what it can of what no group does; cpus it cannot. */
+static void watch(struct builder *builder, unsigned let_go)
+{
+	const struct policy_limits *limits = &builder->policy->limits;
+	struct plan_watch *watch = &builder->plan->watch;
+	watch->memory_max = let_go & LIMIT_MEMORY ? limits->memory.value : 0;
+	watch->cpu_us = let_go & LIMIT_CPU ? limits->cpu_us.value : 0;
+	watch->width = builder->plan->cgroup.cpu_width;
+	/* RLIMIT_NPROC holds them; where an old kernel lets more pass it is seen. */
+	if (watch->memory_max || watch->cpu_us)
+		watch->pids_max = builder->plan->cgroup.pids_max ? 0 : limits->pids.value;
+}
+
 /* What is held by nothing else is held here, or refused, or named. */
 int build_cgroup(struct builder *builder)
 {
@@ -168,24 +181,27 @@ int build_cgroup(struct builder *builder)
 	};
 	struct plan_cgroup *cgroup = &builder->plan->cgroup;
 	struct cgroup_place place = { 0 };
-	unsigned held = 0;
+	unsigned held = 0, let_go = 0;
 	cgroup->memory = cgroup->pids = cgroup->cpu = cgroup->cpuacct = -1;
 	cgroup->cpu_width = host->cgroup.online ? host->cgroup.online : 1;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		if (!rows[i].number->value)
 			continue;
 		unsigned more = held | rows[i].limit;
-		if (cgroup_find(host, more, &place))
+		if (cgroup_find(host, more, &place)) {
 			held = more;
-		else if (policy_best_effort(builder->policy, "cgroup"))
-			build_not_enforced(builder, rows[i].key);
-		else
+			continue;
+		}
+		if (!policy_best_effort(builder->policy, "cgroup"))
 			return refuse(builder, rows[i].key, &rows[i].number->at, rows[i].limit);
+		build_not_enforced(builder, rows[i].key);
+		let_go |= rows[i].limit;
 	}
 	/* Where no group can, RLIMIT_NPROC holds the number of processes. */
 	if (host_cgroup_pids_asked(builder->policy) && cgroup_find(host, held | LIMIT_PIDS, &place))
 		held |= LIMIT_PIDS;
 	if (held)
 		cgroup_write(builder, &place, held);
+	watch(builder, let_go);
 	return 0;
 }

@@ -152,11 +152,11 @@ static struct words_holders limit_holders(struct words *words, const struct plan
 		cpus = cpus || strncmp(cgroup->files[i].file, "cpu.", 4) == 0;
 	struct words_holders holders = {
 		.cpu = cgroup->cpu_us ? "counted by a control group; past it the box is killed"
-				      : "held for each process alone, by RLIMIT_CPU",
+				      : "watched on this host; past it the box is killed",
 		.cpus = !cpus ? missing
 			: v2  ? "held by cpu.max of a control group"
 			      : "held by cpu.cfs_quota_us of a control group",
-		.memory = !cgroup->memory_max ? missing
+		.memory = !cgroup->memory_max ? "watched on this host; past it the box is killed"
 			  : v2                ? "held by memory.max of a control group"
 					      : "held by memory.limit_in_bytes of a control group",
 		.pids = cgroup->pids_max
@@ -208,13 +208,22 @@ static void put_env(struct words *words, const struct plan *plan)
 	words_line(words, "  cwd         %s", plan->cwd);
 }
 
+static bool is_watched(const struct plan *plan, const char *key)
+{
+	return (plan->watch.memory_max && strcmp(key, "limits.memory") == 0) ||
+	       (plan->watch.cpu_us && strcmp(key, "limits.cpu") == 0);
+}
+
 static void put_notes(struct words *words, const struct plan *plan)
 {
 	const char *const *missing = plan->not_enforced;
 	if (missing && *missing)
 		words_title(words, "NOT ENFORCED on this host (best_effort)");
 	for (; missing && *missing; missing++)
-		words_line(words, "  %s", *missing);
+		words_line(words, "  %s%s", *missing,
+			is_watched(plan, *missing) ? ": watched, not held: the box is killed once "
+						     "it is seen to be passed"
+						   : "");
 	if (plan->warning_count)
 		words_title(words, "Warnings");
 	for (size_t i = 0; i < plan->warning_count; i++)

@@ -406,9 +406,22 @@ static void put_command(struct json *json, const struct plan *plan)
 	json_close(json);
 }
 
+/* Of what is not enforced: what the supervisor watches in place of the kernel. */
+static void put_watch(struct json *json, const struct plan_watch *watch)
+{
+	json_open_object(json, "watched");
+	put_uint_or_null(json, "memory_bytes", watch->memory_max);
+	put_uint_or_null(json, "pids", watch->pids_max);
+	put_thousandths_or_null(json, "cpu_ms", watch->cpu_us);
+	json_put_uint(json, "cpu_width", watch->width);
+	json_close(json);
+}
+
 static void put_notes(struct json *json, const struct plan *plan)
 {
 	put_list(json, "not_enforced", plan->not_enforced);
+	if (plan->watch.memory_max || plan->watch.cpu_us)
+		put_watch(json, &plan->watch);
 	json_open_array(json, "warnings");
 	for (size_t i = 0; i < plan->warning_count; i++) {
 		json_open_object(json, NULL);

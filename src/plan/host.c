@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "plan/host_match.h"
+#include "plan/host_own.h"
 #include "plan/host_user.h"
 #include "plan/places.h"
 #include "plan/request.h"
@@ -284,6 +285,7 @@ int host_probe(const struct policy *policy, const struct request *request, struc
 	host_cgroup_probe(policy, request, &host);
 	probe_system(policy, &host);
 	probe_grants(policy, request, &host);
+	host_own_probe(policy, request, &host);
 	if (host_match(policy, request, &host, err) < 0) {
 		arena_free(&host.arena);
 		return -1;

@@ -86,6 +86,9 @@ struct host {
 	size_t hidden_count, protected_count;
 	const struct host_missing *missing; /* protect patterns without any match in a tree */
 	size_t missing_count;
+	/* agentbox's own directories; only looked at when anything is granted for writing */
+	const struct host_path *own;
+	size_t own_count;
 
 	struct arena arena;
 };

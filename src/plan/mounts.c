@@ -165,12 +165,12 @@ static void make_dev(struct builder *builder)
 static void make_run(struct builder *builder)
 {
 	const struct request *request = builder->request;
+	bool masks = builder->host->hidden_count || build_covers_own(builder) ||
+		     builder->policy->fs.workspace == WORKSPACE_OVERLAY;
 	make_dir(builder, "run", 0755);
-	bool covers =
-		builder->host->hidden_count || builder->policy->fs.workspace == WORKSPACE_OVERLAY;
-	if (covers || request->code_path)
+	if (masks || request->code_path)
 		make_dir(builder, "run/agentbox", 0755);
-	if (covers) {
+	if (masks) {
 		place(builder, "run/agentbox/hidden", 0, "", 0);
 		make_dir(builder, "run/agentbox/hidden.d", 0);
 	}

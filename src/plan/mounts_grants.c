@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "plan/build.h"
+#include "plan/host_own.h"
 #include "plan/places.h"
 
 #include <string.h>
@@ -69,6 +70,24 @@ static int check_grant(struct builder *builder, const struct host_path *fact, co
 	return 0;
 }
 
+/*
+ * Nothing makes the directories writable in which agentbox keeps what later runs rely on. One that
+ * holds them is granted only where it is marked; they are then covered in it (cover_own).
+ */
+static int check_own(struct builder *builder, const char *path, const char *given, bool dangerous,
+	const struct origin *at)
+{
+	bool holds;
+	const struct host_path *own = host_own_find(builder->host, path, &holds);
+	if (!own || (holds && dangerous))
+		return 0;
+	build_refuse(builder, ERR_dangerous_grant, at,
+		"'%s' %s '%s', where agentbox keeps what it relies on later: the box could have it "
+		"remove or apply what it likes",
+		given, holds ? "holds" : "lies in", own->path);
+	return err_hint_set(builder->err, "grant a directory that holds nothing of agentbox's");
+}
+
 static int add_grant(struct builder *builder, const struct host_path *fact, bool write, int layer,
 	const char *why)
 {
@@ -107,6 +126,9 @@ static int add_list(
 			return build_refuse(builder, ERR_internal, &list[i].at,
 				"'%s' was not probed", list[i].path);
 		if (check_grant(builder, fact, list[i].given, list[i].dangerous, &list[i].at) < 0)
+			return -1;
+		if (write && check_own(builder, fact->path, list[i].given, list[i].dangerous,
+				     &list[i].at) < 0)
 			return -1;
 		const char *why = build_why(
 			builder, write ? "filesystem.write" : "filesystem.read", &list[i].at);
@@ -148,6 +170,10 @@ static int add_workspace(struct builder *builder)
 	if (!fact || fact->errnum || fact->link || fact->through_link || !S_ISDIR(fact->mode))
 		return build_refuse(builder, ERR_workspace_not_found, NULL,
 			"the workspace '%s' does not exist or is not a directory", path);
+	/* What is written to a layer of one's own may be applied later. */
+	if (policy->fs.workspace != WORKSPACE_READ &&
+		check_own(builder, fact->path, path, false, &policy->fs.workspace_at) < 0)
+		return -1;
 	static const char *const words[] = {
 		[WORKSPACE_READ] = "filesystem.workspace: read",
 		[WORKSPACE_WRITE] = "filesystem.workspace: write",
@@ -302,6 +328,33 @@ static void hide(struct builder *builder, const struct host_match *match)
 		    (S_ISLNK(match->mode) ? OPF_LINK_ITSELF : 0);
 }
 
+bool build_covers_own(const struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	bool holds;
+	for (size_t i = 0; i < policy->fs.write_count; i++)
+		if (policy->fs.write[i].dangerous &&
+			host_own_find(builder->host, policy->fs.write[i].path, &holds))
+			return true;
+	return false;
+}
+
+/* agentbox's own directories in a written tree: out of the box's reach, also for reading. */
+static void cover_own(struct builder *builder)
+{
+	for (size_t i = 0; i < builder->host->own_count; i++) {
+		const struct host_path *own = &builder->host->own[i];
+		const char *target = own->path + 1;
+		const struct build_grant *grant = own->errnum ? NULL : grant_of(builder, target);
+		if (!grant || !grant->write)
+			continue;
+		pin_parents(builder, grant, target, "agentbox's own");
+		struct plan_op *op = build_op(builder, OP_MASK, target, "agentbox's own");
+		op->mode = own->mode & S_IFMT;
+		op->flags = OPF_READONLY | OPF_UNDER_GRANT;
+	}
+}
+
 /* A protected path that is not there cannot be held in a tree that the box writes directly. */
 static int check_missing(struct builder *builder)
 {
@@ -391,5 +444,6 @@ int build_grants(struct builder *builder)
 	for (size_t i = 0; i < host->hidden_count; i++)
 		hide(builder, &host->hidden[i]);
 	build_layer_sort(builder);
+	cover_own(builder);
 	return 0;
 }

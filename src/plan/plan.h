@@ -143,6 +143,17 @@ struct plan_cgroup {
 	unsigned cpu_width;  /* how many processors it can use at once, at least 1 */
 };
 
+/*
+ * Limits that no control group holds and best_effort lets go: the supervisor looks at the box's
+ * processes now and then, and kills the box once it sees that one was passed. 0: not watched.
+ */
+struct plan_watch {
+	uint64_t memory_max; /* bytes */
+	uint64_t cpu_us;     /* as in struct plan_cgroup */
+	uint64_t pids_max;
+	unsigned width; /* how many processors the box can use at once, at least 1 */
+};
+
 /* A ready seccomp program. */
 struct filter {
 	const struct sock_filter *program;
@@ -196,6 +207,7 @@ struct plan {
 	bool output_kill;    /* past it the box is killed; else truncated */
 
 	struct plan_cgroup cgroup;
+	struct plan_watch watch;
 
 	/* system calls */
 	struct filter filter;

@@ -37,8 +37,9 @@ static void set_own_end(struct run *run)
 	} else if (result->signal == SIGXFSZ && has_rlimit(run->plan, RLIMIT_FSIZE)) {
 		result->status = STATUS_LIMIT;
 		result->limits_hit |= LIMIT_FILE_SIZE;
-	} else if (result->signal == SIGKILL && (limits_reached(run) & LIMIT_MEMORY)) {
-		/* The kernel killed for memory, and this process was killed so. */
+	} else if (result->signal == SIGKILL &&
+		   (limits_reached(run) & (LIMIT_MEMORY | LIMIT_CPU))) {
+		/* The kernel killed for memory, or for RLIMIT_CPU, and this process so. */
 		result->status = STATUS_LIMIT;
 	}
 }
@@ -100,11 +101,13 @@ static void set_misbehaved(struct run *run, const char *code, const char *words)
 	result_warning(run->result, code, words);
 }
 
-/* The kernel takes init too when the box has no more memory; else it was somebody outside. */
+/* The kernel takes init too when the box has no more memory, and so do we where we watch in its
+ * place; else it was somebody outside. */
 static void set_lost(struct run *run)
 {
-	if (limits_reached(run) & LIMIT_MEMORY)
-		set_by_us(run, STATUS_LIMIT, LIMIT_MEMORY);
+	unsigned limits = limits_reached(run) & (LIMIT_MEMORY | run->over);
+	if (limits)
+		set_by_us(run, STATUS_LIMIT, limits);
 	else
 		set_misbehaved(run, "box_killed",
 			"the box's init ended unexpectedly, and the command with it");

@@ -1,10 +1,15 @@
 /*
  * limits: what the kernel counts for the box's control groups, and what of it means that a limit
- * was reached. Processor time is looked at while the command runs, everything else once, after the
- * box's end. Never decides how the run ended: that is machine.c's and finish.c's.
+ * was reached. Processor time is looked at while the command runs, and so is everything that no
+ * group counts (watch.c); all else once, after the box's end. Never decides how the run ended: that
+ * is machine.c's and finish.c's.
  */
 #define _GNU_SOURCE
 #include "supervise/run.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /*
  * Between two looks. At most so much is used beyond the limit, on all processors together, before
@@ -15,16 +20,44 @@
 #define LOOK_USUAL_US  5000 /* enough where there are few processors */
 #define LOOK_MAX_US    1000000
 
+/*
+ * Between two looks at what no group counts. A box takes memory in at some GiB/s at most, so less
+ * often is enough while little is used; and never do looks cost more than a part of the time.
+ */
+#define WATCH_MIN_US    10000
+#define WATCH_MAX_US    250000
+#define WATCH_BYTES_US  4096 /* bytes that may come in a microsecond */
+#define WATCH_COST_PART 8
+
 static uint64_t counted(uint64_t number)
 {
 	return number == UNKNOWN ? 0 : number;
 }
 
-int64_t limits_due(const struct run *run)
+static bool runs(const struct run *run)
+{
+	return run->state == STATE_RUNNING || run->state == STATE_TERMINATING;
+}
+
+static int64_t time_due(const struct run *run)
 {
 	const struct plan_cgroup *plan = &run->plan->cgroup;
-	bool runs = run->state == STATE_RUNNING || run->state == STATE_TERMINATING;
-	return runs && plan->kind != CGROUP_NONE && plan->cpu_us ? run->next_look : NEVER;
+	return runs(run) && plan->kind != CGROUP_NONE && plan->cpu_us ? run->next_look : NEVER;
+}
+
+/* Not at once: the shortest commands are over before it is of use. */
+static int64_t watch_due(const struct run *run)
+{
+	const struct plan_watch *plan = &run->plan->watch;
+	if (!runs(run) || (plan->memory_max == 0 && plan->cpu_us == 0))
+		return NEVER;
+	return run->next_watch ? run->next_watch : run->started + WATCH_MIN_US * INT64_C(1000);
+}
+
+int64_t limits_due(const struct run *run)
+{
+	int64_t time = time_due(run), watch = watch_due(run);
+	return time < watch ? time : watch;
 }
 
 /* Even on all its processors at once the box cannot have used the rest before that. */
@@ -42,7 +75,7 @@ static uint64_t interval_us(uint64_t left, unsigned width)
 	return wait < LOOK_MAX_US ? wait : LOOK_MAX_US;
 }
 
-void limits_look(struct run *run)
+static void look_at_time(struct run *run)
 {
 	const struct plan_cgroup *plan = &run->plan->cgroup;
 	uint64_t used = 0;
@@ -63,8 +96,112 @@ void limits_look(struct run *run)
 	run->next_look = run_now() + (int64_t)wait * 1000;
 }
 
+/* 0 bytes or microseconds left: a limit was passed, or just reached. */
+static uint64_t left_of(uint64_t max, uint64_t used)
+{
+	return used < max ? max - used : 0;
+}
+
+static uint64_t time_of(const struct watch_usage *is)
+{
+	return is->cpu_user_us + is->cpu_system_us;
+}
+
+static uint64_t watch_interval_us(
+	const struct plan_watch *plan, const struct watch_usage *is, uint64_t cost_us)
+{
+	uint64_t wait = WATCH_MAX_US;
+	if (plan->memory_max && left_of(plan->memory_max, is->memory_bytes) / WATCH_BYTES_US < wait)
+		wait = left_of(plan->memory_max, is->memory_bytes) / WATCH_BYTES_US;
+	if (plan->cpu_us && left_of(plan->cpu_us, time_of(is)) / plan->width < wait)
+		wait = left_of(plan->cpu_us, time_of(is)) / plan->width;
+	if (wait < WATCH_MIN_US)
+		wait = WATCH_MIN_US;
+	return wait > cost_us * WATCH_COST_PART ? wait : cost_us * WATCH_COST_PART;
+}
+
+/* The box goes as it would if the kernel had ended it for the limit. */
+static void watch_over(struct run *run, unsigned limit)
+{
+	run->over |= limit;
+	box_kill(run->box);
+}
+
+static void take_usage(struct run *run, unsigned wants, struct watch_usage *ret_is)
+{
+	struct watch_usage *seen = &run->seen;
+	watch_look(run->watch, run->box->pid, wants, ret_is);
+	if (wants & WATCH_CPU && time_of(ret_is) > time_of(seen)) {
+		seen->cpu_user_us = ret_is->cpu_user_us;
+		seen->cpu_system_us = ret_is->cpu_system_us;
+	}
+}
+
+static void judge(struct run *run, const struct watch_usage *is)
+{
+	const struct plan_watch *plan = &run->plan->watch;
+	if (is->memory_bytes > run->seen.memory_bytes)
+		run->seen.memory_bytes = is->memory_bytes;
+	/* Init is not the command's. */
+	if (plan->pids_max && is->tasks > plan->pids_max + 1)
+		watch_over(run, LIMIT_PIDS);
+	if (plan->memory_max && is->memory_bytes > plan->memory_max)
+		watch_over(run, LIMIT_MEMORY);
+	if (plan->cpu_us && time_of(is) >= plan->cpu_us) {
+		run->result->limits_hit |= LIMIT_CPU;
+		run_event(run, EVENT_CPU_LIMIT);
+	}
+}
+
+static void look_at_all(struct run *run)
+{
+	const struct plan_watch *plan = &run->plan->watch;
+	int64_t begin = run_now();
+	if (!run->watch)
+		run->watch = watch_open("/proc", getpid());
+	if (!run->watch) {
+		run->next_watch = NEVER;
+		result_warning(run->result, "limits_not_watched",
+			"what the box uses could not be watched: /proc does not show it");
+		return;
+	}
+	struct watch_usage is;
+	take_usage(run, plan->cpu_us ? WATCH_CPU : 0, &is);
+	/* With what is shared counted for each it may not be so much. */
+	if (plan->memory_max && is.memory_bytes > plan->memory_max)
+		take_usage(run, WATCH_CPU | WATCH_SHARES, &is);
+	int64_t end = run_now();
+	uint64_t cost_us = (uint64_t)(end - begin) / 1000;
+	run->next_watch = end + (int64_t)watch_interval_us(plan, &is, cost_us) * 1000;
+	judge(run, &is);
+}
+
+void limits_look(struct run *run)
+{
+	int64_t now = run_now();
+	if (now >= time_due(run))
+		look_at_time(run);
+	if (now >= watch_due(run))
+		look_at_all(run);
+}
+
+/* Killed with its init, nobody has waited for the command: what was seen of it is all there is. */
+static void read_seen(struct run *run)
+{
+	struct usage *usage = &run->result->usage;
+	const struct watch_usage *seen = &run->seen;
+	if (usage->cpu_user_us != UNKNOWN &&
+		time_of(seen) > usage->cpu_user_us + usage->cpu_system_us) {
+		usage->cpu_user_us = seen->cpu_user_us;
+		usage->cpu_system_us = seen->cpu_system_us;
+	}
+	if (usage->memory_peak_bytes != UNKNOWN && seen->memory_bytes > usage->memory_peak_bytes)
+		usage->memory_peak_bytes = seen->memory_bytes;
+}
+
 void limits_read(struct run *run)
 {
+	read_seen(run);
 	if (run->plan->cgroup.kind == CGROUP_NONE)
 		return;
 	struct usage *usage = &run->result->usage;
@@ -84,11 +221,25 @@ void limits_read(struct run *run)
 	usage->write_bytes = is->write_bytes;
 }
 
+/*
+ * RLIMIT_CPU, the hard one, ends a process by a signal that anybody can send. Where it is what
+ * holds the time, so much was used only if it, or what it holds, was passed.
+ */
+static bool ended_by_rlimit(const struct run *run)
+{
+	const struct usage *usage = &run->result->usage;
+	uint64_t max = run->plan->watch.cpu_us;
+	if (max == 0 || !run->have_ended || !WIFSIGNALED(run->how.wait_status) ||
+		WTERMSIG(run->how.wait_status) != SIGKILL || usage->cpu_user_us == UNKNOWN)
+		return false;
+	return usage->cpu_user_us + usage->cpu_system_us >= max;
+}
+
 unsigned limits_reached(const struct run *run)
 {
 	const struct plan_cgroup *plan = &run->plan->cgroup;
 	const struct cgroup_counters *is = &run->counters;
-	unsigned reached = 0;
+	unsigned reached = run->over;
 	/* Without a limit of ours somebody else's was reached, further up or the whole host's. */
 	if (plan->memory_max && counted(is->oom_kills))
 		reached |= LIMIT_MEMORY;
@@ -99,5 +250,7 @@ unsigned limits_reached(const struct run *run)
 	 */
 	if (plan->pids_max && counted(is->pids_refused) && is->pids_peak >= plan->pids_max)
 		reached |= LIMIT_PIDS;
+	if (ended_by_rlimit(run))
+		reached |= LIMIT_CPU;
 	return reached;
 }

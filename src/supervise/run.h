@@ -22,6 +22,7 @@
 #include "report/result.h"
 #include "supervise/machine.h"
 #include "supervise/supervise.h"
+#include "supervise/watch.h"
 
 #define NEVER INT64_MAX /* a deadline that is none */
 
@@ -112,6 +113,10 @@ struct run {
 	struct sync_ended how;
 	int64_t next_look;               /* at the box's processor time; 0: when the command runs */
 	struct cgroup_counters counters; /* of its control groups, at the end; else unknown */
+	struct watch *watch;             /* limits.c: for what no group counts; NULL: not yet */
+	int64_t next_watch;              /* 0: soon after the command runs; NEVER */
+	struct watch_usage seen;         /* by it: the most memory, and the last times */
+	unsigned over;                   /* enum limit_bit: what the watch killed the box for */
 
 	int listener; /* -1: none, or all filtered tasks are gone */
 	struct output out[2];
@@ -172,7 +177,7 @@ void usage_reap(struct run *run);
 void usage_told(struct run *run);
 
 /* limits.c */
-/* When the box's processor time must be looked at next, CLOCK_MONOTONIC in ns; or NEVER. */
+/* When what the box uses must be looked at next, CLOCK_MONOTONIC in ns; or NEVER. */
 int64_t limits_due(const struct run *run);
 void limits_look(struct run *run);
 /* Everybody has ended: what was counted, into the usage too. */

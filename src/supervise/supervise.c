@@ -67,6 +67,8 @@ static void run_end(struct run *run)
 	fd_close(&run->msg_fd);
 	fd_close(&run->box->setup_fd);
 	fd_close(&run->box->status_fd);
+	watch_close(run->watch);
+	run->watch = NULL;
 }
 
 int supervise_run(const struct plan *plan, struct box *box, const struct supervise_io *io,

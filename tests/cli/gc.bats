@@ -196,6 +196,73 @@ refused() {
 	[ -e "$records/other" ] && [ -e "$records/$name.old" ]
 }
 
+@test "a record that has a second name is nobody's, and is left as it is" {
+	own_records
+	kept=$records
+	record "$name" "cgroup /gone/$name"
+	ln "$records/$name" "$top/second"
+	refused "$name" 'it is no file that is yours alone'
+	[ "$(stat -c %a "$top/second")" = 600 ]
+}
+
+@test "no grant makes the records writable for a box" {
+	local path text grant=$top/run/agentbox home=$top/home
+	own_records
+	[ "$(id -u)" != 0 ] || grant=/run/agentbox
+	export HOME=$home
+	for path in "$grant" "$grant/runs" "$home/.local/state/agentbox" "$home/.local/state/agentbox/runs"; do
+		(umask 077 && mkdir -p "$path")
+		for text in "$path" "{path: $path, dangerous: true}"; do
+			policy_is <<<"filesystem: {workspace: none, write: [$text]}"
+			box -- touch "$path/$name"
+			want_error dangerous_grant unsupported # as root the box has its own /run/agentbox
+			want '.error.line == 2 and (.error.message | contains("agentbox"))'
+			want_hint
+			[ ! -e "$path/$name" ]
+		done
+		policy_is <<<'filesystem: {workspace: write}'
+		box -C "$path" -- touch "$path/$name"
+		want_error dangerous_grant
+		[ ! -e "$path/$name" ]
+	done
+}
+
+@test "a grant that holds the records is refused, or, marked as dangerous, does not show them" {
+	needs user
+	own_records
+	local path mine=$top/state/agentbox/runs
+	(umask 077 && mkdir -p "$mine")
+	record "$name" "cgroup /gone/$name"
+	for path in "$top/run" "$top/state" "$top"; do
+		policy_is <<<"filesystem: {workspace: none, write: [$path]}"
+		box -- true
+		want_error dangerous_grant
+		policy_is <<<'filesystem: {workspace: write}'
+		box -C "$path" -- true
+		want_error dangerous_grant
+	done
+	# By a link, too.
+	mkdir "$top/real"
+	mv "$top/state" "$top/real/state"
+	ln -s "$top/real/state" "$top/state"
+	policy_is <<<"filesystem: {workspace: none, write: [$top/real]}"
+	box -- true
+	want_error dangerous_grant
+	# What is not there yet as well.
+	rm -r "$top/real/state/agentbox"
+	box -- mkdir -p "$top/real/state/agentbox/runs"
+	want_error dangerous_grant
+	(umask 077 && mkdir -p "$top/real/state/agentbox/runs")
+	policy_is <<<"filesystem: {workspace: none, write: [{path: $top/run, dangerous: true}, {path: $top/real, dangerous: true}]}"
+	box -- sh -c 'for d in "$@"; do
+			ls -A "$d"; touch "$d/'"$name"'"; mv "$d" "$d.old"; rmdir "$d"; mv "${d%/*}" "${d%/*}.old"
+		done; touch "$0/free"; echo end' "$top/run" "$top/run/agentbox" "$top/real/state/agentbox"
+	want_exit 0 end
+	[ -e "$top/run/free" ] && [ -d "$mine" ] && [ -z "$(ls -A "$mine")" ]
+	# Done by the run itself, which is the next one.
+	[ ! -e "$records/$name" ]
+}
+
 @test "a record of a later version stays, without what is known of it" {
 	own_records
 	kept=$records

@@ -211,6 +211,103 @@ alone() {
 	want_hint
 }
 
+# watched KEY: the run ended by a limit that nothing but agentbox itself has watched.
+watched() {
+	limit_ended "$1"
+	want '.enforcement.cgroup == "none"' ".enforcement.not_enforced | index(\"limits.$1\") != null" '.warnings == []'
+}
+
+# bats test_tags=vm:v2-plain
+@test "best_effort: memory that no group holds is watched, of one process and of several" {
+	without_groups
+	policy_is <<<$'limits: {memory: 128MiB, wall: 600s}\nbest_effort: [cgroup]'
+	using memory
+	box -- "${inside[@]}"
+	watched memory
+	want ".usage.memory_peak_bytes >= $((128 * MiB))" ".usage.cpu_system_ms > 0"
+	local reached
+	reached=$(jq -r .stdout "$result" | grep . | tail -n 1)
+	[ "$reached" -ge $((127 * MiB)) ] || fail "killed at $reached bytes"
+	[ "$reached" -lt $((1000 * MiB)) ] || fail "not killed before $reached bytes"
+	# None of them has so much.
+	box -- "$python" -c '
+import os, time
+for i in range(4):
+    if os.fork() == 0:
+        x = bytearray(40 << 20)
+        time.sleep(900)
+time.sleep(900)'
+	watched memory
+}
+
+@test "best_effort: what is watched is memory, not address space, shared pages or the files of others" {
+	without_groups
+	policy_is <<<$'filesystem: {workspace: read}\nlimits: {memory: 128MiB, wall: 600s}\nbest_effort: [cgroup]'
+	head -c 200M /dev/zero >large
+	box -- "$python" -c '
+import mmap, os, time
+m = mmap.mmap(-1, 8 << 30, flags=34)
+m[0] = 1
+file = open("large", "rb")
+f = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+sum(f[i] for i in range(0, len(f), 4096))
+x = bytearray(80 << 20)
+for i in range(5):
+    if os.fork() == 0:
+        time.sleep(1)
+        os._exit(0)
+for i in range(5):
+    os.wait()
+print("ok")'
+	want_exit 0 ok
+	want '.limits_hit == []' '.enforcement.not_enforced == ["limits.memory"]'
+}
+
+@test "best_effort: files in /tmp count for the memory that is watched" {
+	without_groups
+	policy_is <<<$'limits: {memory: 128MiB, wall: 600s}\nbest_effort: [cgroup]'
+	box -- sh -c "head -c 100M /dev/zero >/tmp/f; exec $python -c 'import time; x = bytearray(60 << 20); time.sleep(900)'"
+	watched memory
+}
+
+@test "best_effort: one that makes itself unreadable, has threads or leaves its parent is watched all the same" {
+	without_groups
+	policy_is <<<$'limits: {memory: 128MiB, wall: 600s}\nbest_effort: [cgroup]'
+	box -- "$python" -c '
+import ctypes, os, threading, time
+def child():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        ctypes.CDLL(None).prctl(4, 0)
+        x = bytearray(200 << 20)
+        time.sleep(900)
+    time.sleep(900)
+threading.Thread(target=child).start()
+time.sleep(900)'
+	watched memory
+}
+
+@test "best_effort: processor time that no group counts is watched, of ended processes too" {
+	without_groups
+	policy_is <<<$'limits: {cpu: 1s, wall: 600s}\nbest_effort: [cgroup]'
+	using spin 2
+	box -- "${inside[@]}"
+	watched cpu
+	want '.usage.cpu_user_ms + .usage.cpu_system_ms | . >= 1000 and . <= 1300'
+	box -- sh -c 'while :; do timeout -s KILL 0.3 "$@"; done' sh "${inside[@]}"
+	watched cpu
+	want '.usage.cpu_user_ms + .usage.cpu_system_ms | . >= 1000 and . <= 1400'
+	# What takes no signal of a limit for an answer.
+	box -- "$python" -c 'import signal
+signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+while True: pass'
+	watched cpu
+	box -- sh -c 'kill -9 $$'
+	want '.status == "signaled" and .limits_hit == []'
+}
+
 # bats test_tags=vm:v2-plain
 @test "a limit of processes alone never needs a group" {
 	without_groups

@@ -206,12 +206,12 @@ static void the_living_are_left_alone(void)
 	snprintf(path, sizeof path, "%s/%s", places[place], group_name);
 	struct cgroup groups, other;
 	struct err err = { 0 };
-	CHECK(cgroup_remove_path(path) == 0);
+	CHECK(cgroup_remove_at(AT_FDCWD, path) == 0);
 	/* One that was left by a killed process of the same name is replaced. */
 	CHECK(mkdir(path, 0755) == 0);
 	CHECK(cgroup_make(&plan, &groups, &err) == 0);
 	/* One whose maker is alive is not. */
-	CHECK(cgroup_remove_path(path) == -EBUSY);
+	CHECK(cgroup_remove_at(AT_FDCWD, path) == -EBUSY);
 	CHECK(cgroup_make(&plan, &other, &err) == -1);
 	CHECK(err.code == ERR_cgroup_unavailable && err.errnum == EBUSY);
 	CHECK(is_there(place));
@@ -220,7 +220,7 @@ static void the_living_are_left_alone(void)
 	/* As if the maker was killed. */
 	fd_close(&groups.dir[0]);
 	fd_close(&groups.tasks[0]);
-	CHECK(cgroup_remove_path(path) == 0);
+	CHECK(cgroup_remove_at(AT_FDCWD, path) == 0);
 	CHECK(!any_left());
 }
 
@@ -252,7 +252,7 @@ static void v2_kills_what_is_left(void)
 	CHECK(cgroup_remove(&copy) == -EBUSY);
 	CHECK(is_there(V2));
 	fd_close(&groups.dir[0]);
-	CHECK(cgroup_remove_path(path) == 0);
+	CHECK(cgroup_remove_at(AT_FDCWD, path) == 0);
 	int status = 0;
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
 	CHECK(!any_left());
@@ -304,7 +304,7 @@ static void v2_makes_room_first(void)
 	int status = -1;
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	snprintf(path, sizeof path, "%s/abx-self", top);
-	CHECK(cgroup_remove_path(path) == 0);
+	CHECK(cgroup_remove_at(AT_FDCWD, path) == 0);
 	CHECK(cgroup_remove(&groups) == 0);
 	CHECK(!any_left());
 }

@@ -100,6 +100,11 @@ static inline void say_ended(int sock, int wait_status)
 	(void)sync_send(sock, &msg, -1);
 }
 
+static inline uint64_t fake_us(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000u + (uint64_t)time->tv_usec;
+}
+
 static inline void say_gone(int sock, uint64_t leftover, uint64_t disk)
 {
 	struct sync_msg msg;
@@ -108,6 +113,11 @@ static inline void say_gone(int sock, uint64_t leftover, uint64_t disk)
 	msg.kind = SYNC_GONE;
 	msg.gone.leftover_killed = leftover;
 	msg.gone.disk_bytes = disk;
+	struct rusage own, children;
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	msg.gone.utime_us = fake_us(&own.ru_utime) + fake_us(&children.ru_utime);
+	msg.gone.stime_us = fake_us(&own.ru_stime) + fake_us(&children.ru_stime);
 	(void)sync_send(sock, &msg, -1);
 }
 

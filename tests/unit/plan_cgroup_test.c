@@ -475,8 +475,17 @@ static void without_a_group_nothing_of_it_is_planned(void)
 		CHECK(plan.ops[i].kind != OP_CGROUP && strncmp(plan.ops[i].target, "sys", 3) != 0);
 	AUTO_BUF out = { 0 };
 	CHECK(plan_explain_words(&plan, &out) == 0);
-	CHECK(strstr(buf_text(&out), "64MiB      NOT HELD on this host (p.yaml:2)"));
-	CHECK(strstr(buf_text(&out), "held for each process alone, by RLIMIT_CPU"));
+	CHECK(strstr(buf_text(&out),
+		"64MiB      watched on this host; past it the box is killed (p.yaml:2)"));
+	CHECK(strstr(buf_text(&out), "watched on this host; past it the box is killed (p.yaml:2)"));
+	CHECK(strstr(buf_text(&out), "\n  limits.memory: watched, not held: "));
+	CHECK(strstr(buf_text(&out), "\n  limits.cpu: watched, not held: "));
+	const struct plan_watch *watch = &plan.watch;
+	CHECK(watch->memory_max == (uint64_t)64 << 20 && watch->cpu_us == 1500000);
+	CHECK(watch->pids_max == policy.limits.pids.value && watch->width == 8);
+	buf_free(&out);
+	CHECK(plan_explain_json(&plan, &out) == 0);
+	CHECK(strstr(buf_text(&out), "\"watched\":{\"memory_bytes\":67108864,"));
 	plan_free(&plan);
 	policy_free(&policy);
 }

@@ -268,6 +268,80 @@ static void nothing_missing_is_ever_ignored(void)
 	}
 }
 
+/* Where agentbox keeps what later runs rely on: refused, and in a marked grant covered. */
+static void its_own_places_are_never_written(void)
+{
+	static const struct host_path own[] = {
+		{ .path = "/run/user/1000/agentbox", .errnum = 2 },
+		{ .path = "/srv/data/in/state/agentbox", .mode = S_IFDIR | 0700 },
+	};
+	static const struct {
+		const char *policy;
+		bool refused;
+	} rows[] = {
+		{ "{workspace: write}", false },
+		{ "{workspace: none, write: [/srv/data/other]}", false },
+		{ "{workspace: none, write: [/srv/data/in/state/agentbox-not]}", false },
+		{ "{workspace: none, read: [/srv/data]}", false },
+		{ "{workspace: none, write: [/srv/data]}", true },
+		{ "{workspace: none, write: [/srv/data/in]}", true },
+		{ "{workspace: none, write: [/srv/data/in/state/agentbox]}", true },
+		{ "{workspace: none, write: [/srv/data/in/state/agentbox/runs]}", true },
+		{ "{workspace: none, write: [{path: /srv/data/in/state/agentbox/runs, dangerous: "
+		  "true}]}",
+			true },
+		{ "{workspace: none, write: [/home/bob/.local/state/agentbox]}", true },
+		{ "{workspace: none, write: [/home/bob/.local/state/agentbox/kept/x]}", true },
+		{ "{workspace: none, write: [/home/bob/.local/state/agentboxes]}", false },
+		{ "{workspace: none, write: [/run/user/7/agentbox/runs]}", true },
+		{ "{workspace: none, write: [{path: /srv/data, dangerous: true}]}", false },
+	};
+	static const char *const more[] = { "/srv/data/other", "/srv/data/in/state/agentbox-not",
+		"/srv/data/in/state/agentbox", "/srv/data/in/state/agentbox/runs",
+		"/home/bob/.local/state/agentbox", "/home/bob/.local/state/agentbox/kept/x",
+		"/home/bob/.local/state/agentboxes", "/run/user/7/agentbox/runs" };
+	struct host_path facts[32];
+	struct host host = common;
+	memcpy(facts, paths, sizeof paths);
+	host.paths = facts;
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+		facts[host.path_count++] = (struct host_path){
+			.path = more[i], .mode = S_IFDIR | 0755, .real = more[i]
+		};
+	host.own = own;
+	host.own_count = 2;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct policy policy = { 0 };
+		struct plan plan = { 0 };
+		struct err err = { 0 };
+		char text[256];
+		snprintf(text, sizeof text, "version: 1\nfilesystem: %s\n", rows[i].policy);
+		int r = build(text, &host, &request, &policy, &plan, &err);
+		if ((r < 0) != rows[i].refused)
+			fprintf(stderr, "%s: %d: %s\n", rows[i].policy, r, err.text);
+		CHECK((r < 0) == rows[i].refused);
+		CHECK(r == 0 || (err.code == ERR_dangerous_grant && err.line == 2));
+		size_t covered = 0;
+		for (size_t k = 0; r == 0 && k < plan.op_count; k++)
+			covered += plan.ops[k].kind == OP_MASK;
+		CHECK(covered == (i + 1 == sizeof rows / sizeof *rows));
+		if (r == 0)
+			plan_free(&plan);
+		policy_free(&policy);
+	}
+	struct host at_work = common;
+	struct host_path here = { .path = "/home/ann/proj/x/agentbox", .errnum = 2 };
+	struct policy policy = { 0 };
+	struct plan plan = { 0 };
+	struct err err = { 0 };
+	at_work.own = &here;
+	at_work.own_count = 1;
+	CHECK(build("version: 1\nfilesystem: {workspace: write}\n", &at_work, &request, &policy,
+		      &plan, &err) < 0);
+	CHECK(err.code == ERR_dangerous_grant && strstr(err.text, here.path));
+	policy_free(&policy);
+}
+
 static void best_effort_names_what_is_missing(void)
 {
 	struct policy policy = { 0 };
@@ -390,6 +464,7 @@ int main(void)
 {
 	RUN(golden_plans_are_as_committed);
 	RUN(nothing_missing_is_ever_ignored);
+	RUN(its_own_places_are_never_written);
 	RUN(best_effort_names_what_is_missing);
 	RUN(only_the_listed_environment_passes);
 	RUN(a_home_is_no_workspace);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "fake_box.h"
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 static struct stage_play play;
@@ -360,6 +361,162 @@ static void cpu_that_cannot_be_read(void)
 	result_free(&play.result);
 }
 
+/* --- without a group: watched --- */
+
+/* A play without any group, so that the processes themselves are looked at. */
+static void watched(script *child, uint64_t memory, uint64_t cpu_us, uint64_t pids)
+{
+	play_init(&play);
+	play.plan.watch = (struct plan_watch){
+		.memory_max = memory, .cpu_us = cpu_us, .pids_max = pids, .width = 2
+	};
+	play_run(&play, child);
+}
+
+/* Never freed: the process ends with it. */
+static void take_memory(size_t size)
+{
+	char *room = malloc(size);
+	if (!room)
+		abort();
+	for (size_t i = 0; i < size; i += 4096)
+		((volatile char *)room)[i] = 1;
+}
+
+static void use_time(double seconds)
+{
+	struct timespec t;
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	while ((double)t.tv_sec + (double)t.tv_nsec / 1e9 < seconds);
+}
+
+/* Those of a real box are ended with its init. */
+static void child_of_the_box(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static void fill_memory(struct fake *fake)
+{
+	start(fake);
+	take_memory(80 * MIB);
+	pause_ms(20000);
+}
+
+static void fill_memory_in_children(struct fake *fake)
+{
+	start(fake);
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0) {
+			child_of_the_box();
+			take_memory(20 * MIB);
+			pause_ms(20000);
+		}
+	pause_ms(20000);
+}
+
+/* Four have the same 40 MiB. */
+static void share_memory(struct fake *fake)
+{
+	start(fake);
+	take_memory(40 * MIB);
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0) {
+			pause_ms(300);
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+	end(fake, 6 << 8);
+}
+
+static void use_time_in_children(struct fake *fake)
+{
+	start(fake);
+	for (int i = 0; i < 2; i++)
+		if (fork() == 0) {
+			child_of_the_box();
+			use_time(20);
+		}
+	pause_ms(20000);
+}
+
+static void use_time_and_be_killed(struct fake *fake)
+{
+	start(fake);
+	use_time(0.008);
+	end(fake, SIGKILL);
+}
+
+static void use_time_and_end(struct fake *fake)
+{
+	start(fake);
+	use_time(0.008);
+	end(fake, 3 << 8);
+}
+
+static void start_many(struct fake *fake)
+{
+	start(fake);
+	for (int i = 0; i < 8; i++)
+		if (fork() == 0) {
+			child_of_the_box();
+			pause_ms(20000);
+		}
+	pause_ms(20000);
+}
+
+static void check_watched(enum status status, unsigned limits, int exit_status)
+{
+	CHECK(play.r == 0);
+	CHECK_TEXT(status_name(play.result.status), status_name(status));
+	CHECK(play.result.limits_hit == limits);
+	CHECK(result_exit_status(&play.result) == exit_status);
+	CHECK(play.result.warning_count == 0);
+	result_free(&play.result);
+}
+
+static void watched_memory(void)
+{
+	watched(fill_memory, 64 * MIB, 0, 0);
+	CHECK(play.seconds < 5 && play.result.signal == SIGKILL && play.result.exit_code == -1);
+	CHECK(play.result.usage.memory_peak_bytes > 64 * MIB);
+	CHECK(play.result.usage.memory_peak_bytes < 100 * MIB);
+	check_watched(STATUS_LIMIT, LIMIT_MEMORY, 137);
+	watched(fill_memory_in_children, 64 * MIB, 0, 0);
+	CHECK(play.seconds < 5);
+	check_watched(STATUS_LIMIT, LIMIT_MEMORY, 137);
+	watched(share_memory, 64 * MIB, 0, 0);
+	check_watched(STATUS_EXITED, 0, 6);
+	watched(kill_itself, 64 * MIB, 0, 0);
+	check_watched(STATUS_SIGNALED, 0, 137);
+}
+
+static void watched_time(void)
+{
+	watched(use_time_in_children, 0, 300000, 0);
+	uint64_t used = play.result.usage.cpu_user_us + play.result.usage.cpu_system_us;
+	CHECK(play.seconds < 5 && used >= 300000 && used < 1000000);
+	check_watched(STATUS_LIMIT, LIMIT_CPU, 137);
+	/* Between two looks, as RLIMIT_CPU does it. */
+	watched(use_time_and_be_killed, 0, 5000, 0);
+	check_watched(STATUS_LIMIT, LIMIT_CPU, 137);
+	watched(use_time_and_be_killed, 0, 60000000, 0);
+	check_watched(STATUS_SIGNALED, 0, 137);
+	watched(use_time_and_end, 0, 60000000, 0);
+	check_watched(STATUS_EXITED, 0, 3);
+}
+
+static void watched_processes(void)
+{
+	watched(start_many, 1024 * MIB, 0, 7);
+	CHECK(play.seconds < 5);
+	check_watched(STATUS_LIMIT, LIMIT_PIDS, 137);
+	watched(end_well, 1024 * MIB, 0, 1);
+	check_watched(STATUS_EXITED, 0, 0);
+}
+
 /* --- usage, and the end of the group --- */
 
 static void usage(void)
@@ -415,6 +572,9 @@ int main(void)
 	RUN(cpu);
 	RUN(cpu_in_the_grace_period);
 	RUN(cpu_that_cannot_be_read);
+	RUN(watched_memory);
+	RUN(watched_time);
+	RUN(watched_processes);
 	RUN(usage);
 	RUN(usage_that_is_not_counted);
 	RUN(a_group_that_stays);
