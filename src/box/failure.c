@@ -16,7 +16,8 @@ static const struct plan_op *failed_op(const struct plan *plan, const struct err
 	return &plan->ops[err->line - 1];
 }
 
-static void op_words(const struct plan_op *op, enum err_code code, int errnum, struct err *err)
+static void op_words(
+	const struct plan_op *op, enum err_code code, int errnum, int stage, struct err *err)
 {
 	const char *why = op->why ? op->why : "the box's own";
 	switch (code) {
@@ -33,6 +34,14 @@ static void op_words(const struct plan_op *op, enum err_code code, int errnum, s
 	case ERR_idmap_unsupported:
 		err_set(err, code, errnum, "the file system of '%s' cannot be id-mapped (%s)",
 			op->source, why);
+		break;
+	case ERR_overlay_unsupported:
+		err_set(err, code, errnum, "no private layer can be laid over '%s' (%s): %s",
+			op->source, why, strerror(errnum));
+		if (stage == STAGE_sources)
+			err_hint_set(err,
+				"its file system cannot be id-mapped: run agentbox as the "
+				"owner of the files, not as root");
 		break;
 	case ERR_sources_changed:
 		err_set(err, code, errnum, "'%s' changed while the box was made (%s)",
@@ -98,7 +107,7 @@ void box_explain_failure(const struct plan *plan, struct err *err)
 	if (op && code == ERR_mount_failed && raw.errnum == EPERM)
 		code = ERR_userns_denied;
 	if (op && code != ERR_userns_denied)
-		op_words(op, code, raw.errnum, err);
+		op_words(op, code, raw.errnum, raw.stage, err);
 	else if (raw.stage == STAGE_cgroup && code != ERR_userns_denied)
 		cgroup_words(raw.text, code, raw.errnum, err);
 	else

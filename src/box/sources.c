@@ -264,7 +264,11 @@ int sources_give(const struct plan *plan, struct sources *sources, int setup_fd,
 		fd_close(&sources->owners[i].userns);
 	if (r == 0)
 		return 0;
-	child_fail(err, opened ? ERR_no_resources : code_of(r), r, "sendmsg");
+	/* What cannot be id-mapped cannot be copied either: init must see it as its own. */
+	enum err_code code = opened ? ERR_no_resources : code_of(r);
+	if (code == ERR_idmap_unsupported && op && plan->ops[op - 1].kind == OP_LAYER)
+		code = ERR_overlay_unsupported;
+	child_fail(err, code, r, "sendmsg");
 	err->stage = STAGE_sources;
 	err->line = opened ? 0 : (int32_t)op; /* see box_explain_failure */
 	return -1;

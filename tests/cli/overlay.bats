@@ -1,0 +1,322 @@
+# workspace: overlay: private writes over the workspace, and the list of what changed.
+# shellcheck shell=bash disable=SC2154,SC2016
+load helpers
+load sessions
+
+overlay() {
+	policy_is <<-END
+		filesystem: {workspace: overlay$1}
+	END
+}
+
+# The workspace as a list of names, types, modes, times and contents.
+picture() {
+	find . -printf '%p %y %m %T@ %l\n' | sort
+	find . -type f -exec sha256sum {} + | sort
+}
+
+# changed [PATH=CHANGE...]: exactly these are listed, in any order.
+changed() {
+	local want have
+	want=$(printf '%s\n' "$@" | sort)
+	have=$(jq -r '.changes[] | "\(.path)=\(.change)"' "$result" | sort)
+	[ "$want" = "$have" ] || fail "changes: $have; expected: $want"
+}
+
+@test "writes are seen inside, listed, and not on the host" {
+	overlay ''
+	mkdir -p sub/deep && echo one >a && echo two >sub/b && echo three >sub/c && ln -s a link
+	local before
+	before=$(picture)
+	box -- sh -c 'echo more >>a; rm sub/b; chmod 600 sub/c; mkdir new; echo x >new/f; ln -s /etc/passwd out
+		mkfifo new/p; ls -R; cat a new/f'
+	want_exit 0
+	want '.enforcement.workspace == "overlay"' '.stdout | contains("one\nmore\nx\n")' '.warnings == []'
+	changed a=modified sub/b=deleted sub/c=modified new=created new/f=created new/p=created out=created
+	want '.changes[] | select(.path == "out") | .target == "/etc/passwd" and .escapes' \
+		'.changes[] | select(.path == "sub/c") | .mode == "0600" and .size == 6' \
+		'.changes[] | select(.path == "sub/b") | .mode == null and .size == null'
+	[ "$(picture)" = "$before" ]
+}
+
+@test "nothing changed is an empty list, whatever was read or written back the same" {
+	overlay ''
+	echo same >f && mkdir d && echo x >d/g
+	box -- sh -c 'cat f d/g; cp f f2; cat f2 >f; rm f2; touch d/g; chmod 700 d; chmod 755 d'
+	want_exit 0
+	changed
+}
+
+@test "A11: a directory that is removed and made again has only its real changes" {
+	overlay ''
+	mkdir d && touch d/old d/same
+	box -- sh -c 'rm -r d; mkdir d; touch d/new d/same'
+	want_exit 0
+	changed d/old=deleted d/new=created
+}
+
+@test "A09: a commit in the box leaves the host's repository as it was" {
+	needs git
+	overlay ''
+	git init -q . && git config user.email a@b && git config user.name n && echo 1 >f && git add f && git commit -qm 1
+	local head
+	head=$(git rev-parse HEAD)
+	box -- sh -c 'echo 2 >f; git add f; git -c core.fsync=none commit -qm 2; git rev-parse HEAD; echo x >.git/hooks/post-commit'
+	want_exit 0
+	[ "$(git rev-parse HEAD)" = "$head" ] && [ -z "$(git status --porcelain)" ]
+	want '.changes[] | select(.path == ".git/hooks/post-commit") | .sensitive' \
+		'.changes[] | select(.path == "f") | .sensitive | not' \
+		'[.changes[] | select(.path | startswith(".git/objects/")) | .sensitive] | length > 0 and all(not)'
+}
+
+@test "A18: what is protected or hidden and not there leaves no trace" {
+	overlay ', protect: [.bashrc, .env, .gitmodules], hide: [.mcp.json]'
+	echo x >f
+	local before
+	before=$(picture)
+	box -- ls -A
+	want_exit 0 f
+	changed
+	[ "$(picture)" = "$before" ]
+}
+
+@test "hidden names are not even listed, and are never changes" {
+	overlay ', hide: [".env", "keys/**", private]'
+	mkdir -p sub keys private && echo S >.env && echo S >sub/.env && echo S >keys/k && echo S >private/p && echo x >sub/f
+	box -- sh -c 'ls -AR; cat .env sub/.env keys/k private/p; find . -name .env; mv sub s2; cat s2/.env; cp -r s2 s3; cat s3/.env; ls -A s2'
+	want '.status == "exited"' '.stdout | contains("S") | not' '.stdout | contains(".env") | not' \
+		'.stdout | contains("private") | not'
+	want '[.changes[] | select(.path | test("env|keys/|private"))] == []'
+	[ "$(cat sub/.env)" = S ]
+}
+
+@test "B26: a hidden file cannot be reached by moving its directory, and one of its name is held back" {
+	overlay ', hide: ["sub/.env"]'
+	mkdir sub && echo S >sub/.env && echo f >sub/f
+	box -- sh -c 'echo mine >sub/.env && cat sub/.env; mv sub s2 && cat s2/.env'
+	want '.stdout | contains("S") | not' '.stdout | contains("mine")'
+	want '[.changes[] | select(.path == "sub/.env") | .sensitive] | all'
+	[ "$(cat sub/.env)" = S ]
+}
+
+@test "a protected file can be read and not be written, moved or replaced" {
+	overlay ', protect: [conf]'
+	mkdir conf && echo keep >conf/f
+	box -- sh -c 'cat conf/f; echo x >conf/f; rm conf/f; mv conf c2; rm -rf conf; ln -sf a conf/f; echo y >conf/new; cat conf/f; ls conf'
+	want '.stdout == "keep\nkeep\nf\n"'
+	changed
+}
+
+@test "A14: files move and link between directories" {
+	overlay ''
+	mkdir a b && echo x >a/f
+	box -- "$python" -c 'import os; os.makedirs("a/n"); open("f","w").close(); os.rename("f","a/n/f"); os.link("a/n/f","g")
+os.rename("a/f","b/f"); print(os.stat("g").st_nlink)'
+	want_exit 0 2
+	changed a/n=created a/n/f=created g=created a/f=deleted b/f=created
+}
+
+@test "A24: files are the caller's inside, also after being written" {
+	overlay ''
+	echo x >f
+	box -- sh -c 'echo y >>f; touch n; stat -c %u f n . | uniq; id -u'
+	want_exit 0
+	want '(.stdout | split("\n") | .[0]) == (.stdout | split("\n") | .[1])'
+	local uid
+	uid=$(stat -c %u f)
+	[ "$uid" = "$(stat -c %u .)" ]
+}
+
+@test "A29: a workspace that is reached through a link has its real path" {
+	overlay ''
+	mkdir "$top/real" && ln -s "$top/real" "$top/link"
+	box -C "$top/link" -- sh -c 'pwd -P; touch x'
+	want_exit 0 "$(realpath "$top/real")"
+	changed x=created
+}
+
+@test "names with any byte, and odd ones for overlayfs" {
+	mkdir "$top/a:b,c\\d=e" && cd "$top/a:b,c\\d=e" || return
+	overlay ''
+	echo x >$'new\nline' && echo y >$'\xff\xfe'
+	box -- sh -c 'cat *; rm ./*; echo z > "a:b,c"; printf w > "$(printf "\001\033[2J")"'
+	want_exit 0
+	want '[.changes[].path] | length == 4' '.changes[] | select(.path == "a:b,c") | .change == "created"'
+	none_of '[\x00-\x09\x0b-\x1f]' "$result"
+}
+
+# $public: a directory that everybody can reach (the tests' own is root's), with the policy in it.
+make_public() {
+	public=$(mktemp -d /tmp/agentbox-overlay.XXXXXX)
+	chmod 755 "$public"
+	cp "$policy" "$public/policy.yaml"
+}
+
+@test "A31: the workspace can lie on an overlay itself" {
+	needs root
+	overlay ''
+	make_public
+	mkdir "$public"/{l,u,w,m} && echo x >"$public/l/f" && chown -R 1000:1000 "$public"/{l,u,w}
+	for id in 1000 0; do
+		code=0
+		unshare -m sh -c 'mount -t overlay o -o "lowerdir=$1/l,upperdir=$1/u,workdir=$1/w" "$1/m" && cd "$1/m" &&
+			exec setpriv --reuid "$2" --regid "$2" --clear-groups env HOME=/nonexistent "$3" run -p ../policy.yaml -- sh -c "echo y >>f; cat f"' \
+			sh "$public" "$id" "$AGENTBOX" >"$result" 2>"$words" || code=$?
+		keep_result "$result"
+		if [ "$id" = 1000 ]; then
+			want_exit 0 $'x\ny'
+			changed f=modified
+		else
+			want_error overlay_unsupported
+			want_hint
+		fi
+	done
+	rm -rf "$public"
+}
+
+@test "the layer counts as disk, and a full one is ENOSPC" {
+	policy_is <<-'END'
+		filesystem: {workspace: overlay}
+		limits: {disk: 8MiB}
+	END
+	head -c 16M /dev/zero >big
+	box -- sh -c 'printf x >>big; echo $?; dd if=/dev/zero of=n bs=1M count=16 2>&1 | tail -1 >/dev/null; rm n; echo ok >s && cat s'
+	want '.stdout | startswith("2\n") or startswith("1\n")' '.stdout | endswith("ok\n")'
+	[ "$(stat -c %s big)" = 16777216 ]
+}
+
+@test "C09: a byte added to a large file, in memory and on disk" {
+	truncate -s 1G big
+	policy_is <<-'END'
+		filesystem: {workspace: overlay}
+		limits: {disk: 64MiB}
+	END
+	head -c 128M /dev/urandom >real
+	box -- sh -c 'printf x >>real'
+	want '.exit_code != 0' '.limits_hit == ["disk"] or .limits_hit == []'
+	policy_is <<-'END'
+		filesystem: {workspace: overlay, scratch: disk}
+	END
+	own_state
+	box -- sh -c 'printf x >>real && stat -c %s real'
+	want_exit 0 134217729
+	changed real=modified
+	want '.enforcement.not_enforced == ["limits.disk"]'
+	[ -z "$(ls -A "$top/state/agentbox/scratch")" ]
+}
+
+@test "a copy where the policy says so: the same changes" {
+	overlay ', backend: copy, hide: [.env]'
+	mkdir -p d/e && echo a >a && echo b >d/b && echo S >d/.env && ln -s a l && chmod 751 d
+	box -- sh -c 'cat d/.env; ls -A d; stat -c %a d; readlink l; echo x >>a; mv d d2; touch n'
+	want '.stdout == "b\ne\n751\na\n"' '.enforcement.workspace == "copy"'
+	changed a=modified d=deleted d/b=deleted d/e=deleted d2=created d2/b=created d2/e=created n=created
+	[ "$(cat a)" = a ] && [ -e d/b ]
+}
+
+@test "mounts in the workspace make an unprivileged box copy it, and say so" {
+	needs root
+	overlay ''
+	make_public
+	mkdir -p "$public/ws/m" && echo x >"$public/ws/f" && chown -R 1000:1000 "$public/ws"
+	code=0
+	unshare -m sh -c 'cd "$1/ws" && mount -t tmpfs t m &&
+		exec setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/nonexistent "$2" run -p ../policy.yaml -- sh -c "cat f; echo y >n"' \
+		sh "$public" "$AGENTBOX" >"$result" 2>"$words" || code=$?
+	keep_result "$result"
+	rm -rf "$public"
+	want_exit 0 x
+	want '.enforcement.workspace == "copy"' '.warnings[] | select(.code == "workspace_copied")'
+	changed n=created
+}
+
+@test "after a time-out and a kill what was written is still listed" {
+	overlay ''
+	box --wall 1s -- sh -c 'echo x >f; sleep 60'
+	want '.status == "timeout"'
+	changed f=created
+	box -- sh -c 'echo x >f; kill -KILL $$'
+	want '.status == "signaled"'
+	changed f=created
+}
+
+@test "changes are bounded, and what is left out is counted" {
+	overlay ''
+	box -- "$python" -c 'for i in range(10100): open(f"f{i}", "w").close()'
+	want_exit 0
+	want '.changes | length == 10000' '.warnings[] | select(.code == "changes_left_out") | .message | startswith("100 ")'
+}
+
+@test "files that nobody may read are listed all the same" {
+	overlay ''
+	box -- sh -c 'mkdir d; echo x >d/f; chmod 000 d/f; chmod 000 d'
+	want_exit 0
+	changed d=created d/f=created
+	want '.changes[] | select(.path == "d") | .mode == "0000"'
+}
+
+@test "two sessions' commands, what is kept between them, and what is not" {
+	own_state
+	overlay ''
+	echo host >f
+	"$AGENTBOX" session new one -p "$policy"
+	for part in 'echo a >>f; echo h >~/h; echo t >/tmp/t; sleep 300 & echo done' 'cat f ~/h /tmp/t; pgrep sleep; ls /dev/shm'; do
+		"$AGENTBOX" session exec one -- sh -c "$part" >"$result" 2>"$words" || true
+		keep_result "$result"
+	done
+	want_stdout $'host\na\nh\nt'
+	changed f=modified
+	[ "$(cat f)" = host ] && [ ! -e ~/h ]
+	"$AGENTBOX" session exec one --wall 1s -- sleep 60 >"$result" || true
+	want '.status == "timeout"'
+	"$AGENTBOX" session exec one -- cat f >"$result"
+	want_stdout $'host\na'
+	"$AGENTBOX" session rm one
+	[ -z "$(ls -A "$sessions")" ]
+}
+
+@test "commands of one session take turns and do not mix" {
+	own_state
+	overlay ''
+	"$AGENTBOX" session new one -p "$policy"
+	for i in 1 2 3 4 5; do
+		"$AGENTBOX" session exec one -- sh -c "echo $i >>log; sleep 0.1; echo $i >>log; echo $i" >"$top/out$i" &
+	done
+	wait
+	for i in 1 2 3 4 5; do
+		[ "$(jq -r .stdout "$top/out$i")" = "$i" ]
+	done
+	[ "$("$AGENTBOX" read one log | uniq | sort | tr -d '\n')" = 12345 ]
+	"$AGENTBOX" session rm one
+}
+
+@test "a session's command has the session's policy, and takes no other" {
+	own_state
+	overlay ''
+	"$AGENTBOX" session new one -p "$policy"
+	code=0
+	"$AGENTBOX" session exec one -p strict -- true >"$result" 2>"$words" || code=$?
+	[ "$code" = 125 ]
+	want '.error.code == "usage"'
+	"$AGENTBOX" session exec none -- true >"$result" 2>"$words" || true
+	want '.error.code == "session_not_found"'
+	rm "$policy"
+	"$AGENTBOX" session exec one -- pwd >"$result"
+	want_stdout "$work"
+	"$AGENTBOX" session rm one
+}
+
+@test "a link that a command leaves in its session's home or /tmp is not followed" {
+	own_state
+	mkdir "$HOME/ws" && cd "$HOME/ws" && echo x >f
+	overlay ''
+	"$AGENTBOX" session new one -p "$policy"
+	"$AGENTBOX" session exec one -- sh -c 'cat f; ls -A ~' >"$result"
+	want '.stdout == "x\nws\n"'
+	local kept=$top/state/agentbox/sessions/one/home
+	rmdir "$kept/ws" && ln -s /etc "$kept/ws"
+	code=0
+	"$AGENTBOX" session exec one -- ls >"$result" 2>"$words" || code=$?
+	want '.status == "error"'
+	[ "$code" = 125 ]
+}
