@@ -87,7 +87,8 @@ static int look(struct finder *finder, struct pair *pair, enum walk_tree tree, i
 	struct files_place *place = &pair->place[tree];
 	*place = (struct files_place){ .dir = dir, .name = pair->name };
 	if (fstatat(dir, pair->name, &place->st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
-		return errno == ENOENT ? 0 : fail(finder, tree, errno);
+		/* The tree below may be of a kind with shorter names. */
+		return errno == ENOENT || errno == ENAMETOOLONG ? 0 : fail(finder, tree, errno);
 	/* In the tree below, too, overlayfs takes it for nothing. */
 	pair->there[tree] = finder->layer->whole || !is_whiteout(&place->st);
 	return 0;
