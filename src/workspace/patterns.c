@@ -29,6 +29,12 @@ struct pattern {
 	bool absolute;
 };
 
+/* Of the table, so at every depth. */
+static bool of_table(enum pattern_kind kind)
+{
+	return kind == PATTERN_ROW || kind == PATTERN_OUTSIDE || kind == PATTERN_INSIDE;
+}
+
 static struct component component_of(struct arena *arena, const char *text, size_t len)
 {
 	return (struct component){
@@ -44,7 +50,7 @@ void patterns_add(
 {
 	struct pattern *pattern = arena_push(arena, &set->list, &set->count, sizeof *set->list);
 	pattern->kind = kind;
-	pattern->absolute = kind != PATTERN_ROW && *text == '/';
+	pattern->absolute = !of_table(kind) && *text == '/';
 	text += pattern->absolute;
 	size_t room = 2;
 	for (const char *p = text; *p; p++)
@@ -52,7 +58,7 @@ void patterns_add(
 	if (room > COMPONENTS_MAX)
 		room = COMPONENTS_MAX;
 	pattern->list = ARENA_ARRAY(arena, room, struct component);
-	if (kind == PATTERN_ROW || (!pattern->absolute && !strchr(text, '/')))
+	if (of_table(kind) || (!pattern->absolute && !strchr(text, '/')))
 		pattern->list[pattern->count++] = component_of(arena, "**", 2);
 	/* Of one with more components the beginning counts, so it means too much, never less. */
 	while (pattern->count < room) {
@@ -102,19 +108,34 @@ static uint64_t advance(const struct pattern *pattern, uint64_t from, const char
 	return closed(pattern, to | named);
 }
 
+/* What a row of the table says. */
 static unsigned row_says(const struct pattern *row, uint64_t to, uint64_t named)
 {
+	bool match = to & BIT(row->count);
+	if (row->kind == PATTERN_OUTSIDE)
+		return match ? MATCH_OUTSIDE : 0;
+	if (row->kind == PATTERN_INSIDE)
+		return match ? MATCH_INSIDE : 0;
 	unsigned says = 0;
-	uint64_t end = BIT(row->count);
 	/* Places 0 and 1 are the "**" that each row begins with. */
-	uint64_t inner = ~(BIT(0) | BIT(1) | end | STICKY);
-	if (to & end)
+	uint64_t inner = ~(BIT(0) | BIT(1) | BIT(row->count) | STICKY);
+	if (match)
 		says |= row->list[row->count - 1].any ? MATCH_BELOW : MATCH_FILE;
 	if (named & inner)
 		says |= MATCH_PREFIX;
 	if (to & inner)
 		says |= MATCH_THROUGH;
 	return says;
+}
+
+/* What one of the policy says: a match holds for all below, too. */
+static unsigned own_says(const struct pattern *pattern, uint64_t from, uint64_t *to)
+{
+	if ((from & STICKY) || (*to & BIT(pattern->count)))
+		*to |= STICKY;
+	if (!(*to & STICKY))
+		return 0;
+	return pattern->kind == PATTERN_HELD ? MATCH_HELD : MATCH_SENSITIVE;
 }
 
 unsigned patterns_step(const struct patterns *set, const uint64_t *from, const char *name,
@@ -125,29 +146,19 @@ unsigned patterns_step(const struct patterns *set, const uint64_t *from, const c
 		const struct pattern *pattern = &set->list[i];
 		uint64_t named = 0;
 		uint64_t next = advance(pattern, from[i], name, len, &named);
-		if (pattern->kind == PATTERN_ROW) {
-			says |= row_says(pattern, next, named);
-		} else {
-			if ((from[i] & STICKY) || (next & BIT(pattern->count)))
-				next |= STICKY;
-			if (next & STICKY)
-				says |= pattern->kind == PATTERN_HELD ? MATCH_HELD
-								      : MATCH_SENSITIVE;
-		}
+		says |= of_table(pattern->kind) ? row_says(pattern, next, named)
+						: own_says(pattern, from[i], &next);
 		if (to)
 			to[i] = next;
 	}
+	if ((says & (MATCH_OUTSIDE | MATCH_INSIDE)) == MATCH_OUTSIDE)
+		says |= MATCH_FILE;
 	return says;
 }
 
-/* One pattern at the top of a tree at `root`. */
-static uint64_t start_of(const struct pattern *pattern, const char *root)
+/* Walk down the components of a root. */
+static uint64_t along(const struct pattern *pattern, uint64_t state, const char *root)
 {
-	uint64_t state = closed(pattern, BIT(0));
-	if (!root && pattern->absolute)
-		return 0;
-	if (!root || (pattern->kind != PATTERN_ROW && !pattern->absolute))
-		return state;
 	while (*root) {
 		const char *stop = strchrnul(root, '/');
 		size_t len = (size_t)(stop - root);
@@ -156,18 +167,28 @@ static uint64_t start_of(const struct pattern *pattern, const char *root)
 			size_t kept = len < sizeof name ? len : 0;
 			memcpy(name, root, kept);
 			name[kept] = 0;
-			uint64_t named, sticky = state & STICKY;
-			state = advance(pattern, state, name, len, &named) | sticky;
-			if (pattern->kind != PATTERN_ROW && (state & BIT(pattern->count)))
-				state |= STICKY;
+			uint64_t named, from = state;
+			state = advance(pattern, from, name, len, &named);
+			if (!of_table(pattern->kind))
+				own_says(pattern, from, &state);
 		}
 		root = *stop ? stop + 1 : stop;
 	}
-	if (pattern->kind != PATTERN_ROW)
+	return state;
+}
+
+/* One pattern at the top of a tree at `root`. */
+static uint64_t start_of(const struct pattern *pattern, const char *root)
+{
+	uint64_t state = closed(pattern, BIT(0));
+	if (!root)
+		return pattern->absolute ? 0 : state;
+	if (!of_table(pattern->kind) && !pattern->absolute)
 		return state;
-	state &= ~BIT(pattern->count);
-	if (pattern->list[pattern->count - 1].any)
-		state &= ~BIT(pattern->count - 1);
+	state = along(pattern, state, root);
+	/* What a row says of all below a directory is not said of a root that lies there. */
+	if (pattern->kind == PATTERN_ROW && pattern->list[pattern->count - 1].any)
+		state &= ~(BIT(pattern->count) | BIT(pattern->count - 1));
 	return state;
 }
 

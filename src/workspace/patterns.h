@@ -14,7 +14,9 @@
 
 /* Where a pattern comes from, and so what a match of it means. */
 enum pattern_kind {
-	PATTERN_ROW,       /* of sensitive.def: at every depth, in upper and lower case */
+	PATTERN_ROW,     /* of sensitive.def: at every depth, in upper and lower case */
+	PATTERN_OUTSIDE, /* likewise, but not what a PATTERN_INSIDE matches */
+	PATTERN_INSIDE,
 	PATTERN_SENSITIVE, /* the policy's: as match_name, in upper and lower case */
 	PATTERN_HELD,      /* the policy's: as match_name */
 };
@@ -27,6 +29,8 @@ enum pattern_match {
 	MATCH_THROUGH = 8, /* likewise, by "**" perhaps: so only if it leads somewhere else */
 	MATCH_SENSITIVE = 16,
 	MATCH_HELD = 32,
+	MATCH_OUTSIDE = 64, /* between the two: patterns_step makes MATCH_FILE of them */
+	MATCH_INSIDE = 128,
 };
 
 struct patterns {

@@ -5,16 +5,24 @@
 
 #include <string.h>
 
-static const char *const rows[] = {
-#define SENSITIVE(pattern, why) pattern,
+static const struct {
+	const char *pattern, *inside;
+} rows[] = {
+#define SENSITIVE(pattern, why)                 { pattern, NULL },
+#define SENSITIVE_OUTSIDE(pattern, inside, why) { pattern, inside },
 #include "workspace/sensitive.def"
 #undef SENSITIVE
+#undef SENSITIVE_OUTSIDE
 };
 
 void patterns_add_table(struct patterns *set, struct arena *arena)
 {
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-		patterns_add(set, arena, PATTERN_ROW, rows[i]);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		bool outside = rows[i].inside != NULL;
+		patterns_add(set, arena, outside ? PATTERN_OUTSIDE : PATTERN_ROW, rows[i].pattern);
+		if (outside)
+			patterns_add(set, arena, PATTERN_INSIDE, rows[i].inside);
+	}
 }
 
 bool changes_sensitive(const char *path, const char *const *extra)

@@ -23,7 +23,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 SKIPPED = 77
 ROOT = "/home/x/tree"
-OPERATIONS = 60
+OPERATIONS = 120
 
 
 def mount(source, target, kind, options):

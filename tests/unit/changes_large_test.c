@@ -15,6 +15,7 @@
 #include <time.h>
 
 #define DEPTH 20000
+#define ASIDE 1000
 
 static unsigned long looks, opens;
 
@@ -66,12 +67,15 @@ static void test_cost(void)
 	trees_remove(&t);
 }
 
-/* As many levels as are asked for, and a file on the last one. */
+/* DEPTH levels, with a file on the last one, and on some behind the way down: found on the way up.
+ */
 static void make_deep(int top, const char *text)
 {
 	int at = dup(top);
 	for (int i = 0; i < DEPTH; i++) {
 		trees_need(mkdirat(at, "d", 0755) == 0, "d");
+		if (i % ASIDE == 0)
+			put_file(at, "z", 0644, text);
 		int below = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		trees_need(below >= 0, "d");
 		close(at);
@@ -106,9 +110,13 @@ static void test_deep(void)
 	opens = 0;
 	struct changes changes = { 0 };
 	struct err err = { 0 };
-	CHECK(changes_find(&t.layer, 1, NULL, 10, &changes, &err) == 0);
-	CHECK(changes.count == 1 && changes.left_out == 0);
+	CHECK(changes_find(&t.layer, 1, NULL, 100, &changes, &err) == 0);
+	CHECK(changes.count == 1 + DEPTH / ASIDE && changes.left_out == 0);
 	CHECK(changes.count && strlen(changes.list[0].path) == (size_t)2 * DEPTH + 1);
+	for (size_t i = 1; i < changes.count; i++) {
+		CHECK(strlen(changes.list[i].path) == (DEPTH - i * ASIDE) * 2 + 1);
+		CHECK(changes.list[i].kind == CHANGE_MODIFIED);
+	}
 	CHECK(opens < (unsigned long)5 * DEPTH);
 	changes_free(&changes);
 
@@ -117,16 +125,16 @@ static void test_deep(void)
 	alone.lower = -1;
 	CHECK(changes_find(&alone, 1, NULL, CHANGES_MAX, &changes, &err) == 0);
 	CHECK(changes.count > 1000 && changes.count < CHANGES_MAX);
-	CHECK(changes.count + changes.left_out == DEPTH + 1);
+	CHECK(changes.count + changes.left_out == DEPTH + 1 + DEPTH / ASIDE);
 	changes_free(&changes);
 
-	/* All of it gone. */
+	/* All of it gone, but for the file at the top. */
 	struct trees empty = trees_make();
 	struct changes_layer gone = t.layer;
 	gone.upper = empty.layer.upper;
 	put_whiteout(gone.upper, "d");
 	CHECK(changes_find(&gone, 1, NULL, 1, &changes, &err) == 0);
-	CHECK(changes.count == 1 && changes.left_out == DEPTH);
+	CHECK(changes.count == 1 && changes.left_out == DEPTH + DEPTH / ASIDE - 1);
 	changes_free(&changes);
 	CHECK(open_descriptors() == open_before + 3);
 	trees_remove(&empty);

@@ -10,17 +10,17 @@ static void test_names(void)
 		".git/modules/a/hooks/post-merge", ".git/worktrees/w/config.worktree",
 		".git/worktrees/w/commondir", ".git/rebase-merge/git-rebase-todo", ".gitmodules",
 		".gitattributes", "deep/er/.gitattributes", "sub/.git/hooks/x/y", "bare.git/config",
-		"bare.git/hooks/post-receive", "scripts/pre-push", ".GIT/Hooks/pre-commit",
-		".Git/CONFIG", ".bashrc", "home/.zshenv", ".profile", ".config/fish/config.fish",
-		".direnv/x", ".idea/workspace.xml", "x.code-workspace", "a/b.sublime-project",
-		".vimrc", ".exrc", ".nvim.lua", ".dir-locals.el", ".mcp.json", ".cursor/mcp.json",
-		".codex/config.toml", ".gemini/settings.json", ".aider.conf.yml",
-		".continue/config.json", ".github/workflows/ci.yml", ".github/actions/a/action.yml",
-		".gitlab-ci.yml", ".circleci/config.yml", "Jenkinsfile", ".travis.yml",
-		"azure-pipelines.yml", ".drone.yml", ".buildkite/pipeline.yml",
-		"bitbucket-pipelines.yml", ".pre-commit-config.yaml", "lefthook.yml",
-		".lefthook/pre-push/x", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs",
-		"lib/sitecustomize.py", "usercustomize.py",
+		"HEAD", "docs/fixture/HEAD", "bare.git/hooks/post-receive", "scripts/pre-push",
+		".GIT/Hooks/pre-commit", ".Git/CONFIG", ".bashrc", "home/.zshenv", ".profile",
+		".config/fish/config.fish", ".direnv/x", ".idea/workspace.xml", "x.code-workspace",
+		"a/b.sublime-project", ".vimrc", ".exrc", ".nvim.lua", ".dir-locals.el",
+		".mcp.json", ".cursor/mcp.json", ".codex/config.toml", ".gemini/settings.json",
+		".aider.conf.yml", ".continue/config.json", ".github/workflows/ci.yml",
+		".github/actions/a/action.yml", ".gitlab-ci.yml", ".circleci/config.yml",
+		"Jenkinsfile", ".travis.yml", "azure-pipelines.yml", ".drone.yml",
+		".buildkite/pipeline.yml", "bitbucket-pipelines.yml", ".pre-commit-config.yaml",
+		"lefthook.yml", ".lefthook/pre-push/x", ".npmrc", ".yarnrc", ".yarnrc.yml",
+		".pnpmfile.cjs", "lib/sitecustomize.py", "usercustomize.py",
 		"v/lib/python3.11/site-packages/evil.pth", ".pypirc", ".devcontainer/Dockerfile",
 		".tool-versions", ".mise.toml", "mise.toml", ".ssh/authorized_keys",
 		".gnupg/gpg.conf", ".config/autostart/x.desktop", ".config/systemd/user/x.service",
@@ -28,13 +28,14 @@ static void test_names(void)
 		".netrc", ".curlrc", ".wgetrc", ".gitconfig", ".config/git/config" };
 	static const char *const no[] = { "Makefile", "src/main.c", "package.json", ".env",
 		".editorconfig", "README.md", "CLAUDE.md", "AGENTS.md", ".gitignore", ".git",
-		".git/HEAD", ".git/index", ".git/logs/HEAD", ".git/refs/heads/main",
-		".git/objects/ab/cdef", ".git/objects/pack/pack-1.pack", ".git/COMMIT_EDITMSG",
-		".git/ORIG_HEAD", ".git/packed-refs", ".git/info/exclude", ".git/worktrees/w/HEAD",
-		".git/worktrees/w/index", ".git/modules/a/HEAD", ".git/refs/heads/config",
-		".git/refs/heads/hooks/x", "config", "hooks/useThing.ts", "src/hooks/index.ts",
-		".github/CODEOWNERS", "x.pth", "git/hooks/x", "bashrc", ".bashrc.d", "envrc",
-		"vscode/tasks.json", ".vscodex/tasks.json", "pre-commit.md", "" };
+		".git/HEAD", "sub/.git/HEAD", "bare.git/HEAD", ".git/index", ".git/logs/HEAD",
+		".git/refs/heads/main", ".git/objects/ab/cdef", ".git/objects/pack/pack-1.pack",
+		".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", ".git/packed-refs", ".git/info/exclude",
+		".git/worktrees/w/HEAD", ".git/worktrees/w/index", ".git/modules/a/HEAD",
+		".git/refs/heads/config", ".git/refs/heads/hooks/x", "config", "hooks/useThing.ts",
+		"src/hooks/index.ts", ".github/CODEOWNERS", "x.pth", "git/hooks/x", "bashrc",
+		".bashrc.d", "envrc", "vscode/tasks.json", ".vscodex/tasks.json", "pre-commit.md",
+		"" };
 	for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
 		if (!changes_sensitive(yes[i], NULL))
 			CHECK_TEXT(yes[i], "sensitive");
@@ -163,22 +164,27 @@ static void test_root(void)
 	put_file(up, "config", 0644, "");
 	put_dir(up, "hooks");
 	put_file(up, "hooks/x", 0644, "");
+	put_file(up, "HEAD", 0644, "");
 	put_file(up, "index", 0644, "");
 	t.layer.root = "/srv/r/.git/";
-	CHECK_CHANGES(&t, "C config 644 0 sensitive\n"
+	CHECK_CHANGES(&t, "C HEAD 644 0\n"
+			  "C config 644 0 sensitive\n"
 			  "C hooks/755\n"
 			  "C hooks/x 644 0 sensitive\n"
 			  "C index 644 0\n");
 	t.layer.root = "/srv/r/.git/modules/sub";
-	CHECK_CHANGES(&t, "C config 644 0 sensitive\n"
+	CHECK_CHANGES(&t, "C HEAD 644 0\n"
+			  "C config 644 0 sensitive\n"
 			  "C hooks/755\n"
 			  "C hooks/x 644 0 sensitive\n"
 			  "C index 644 0\n");
 	/* Worktrees of agents lie in such places, and their files are ordinary ones. */
 	t.layer.root = "/srv/r/.claude/worktrees/one";
-	CHECK_CHANGES(&t, "C config 644 0\nC hooks/755\nC hooks/x 644 0\nC index 644 0\n");
+	CHECK_CHANGES(&t, "C HEAD 644 0 sensitive\nC config 644 0\nC hooks/755\nC hooks/x 644 0\nC "
+			  "index 644 0\n");
 	t.layer.root = "/";
-	CHECK_CHANGES(&t, "C config 644 0\nC hooks/755\nC hooks/x 644 0\nC index 644 0\n");
+	CHECK_CHANGES(&t, "C HEAD 644 0 sensitive\nC config 644 0\nC hooks/755\nC hooks/x 644 0\nC "
+			  "index 644 0\n");
 	trees_remove(&t);
 }
 
