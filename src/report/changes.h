@@ -22,8 +22,8 @@ struct change {
 	uint64_t size;      /* of a regular file, else 0 */
 	bool sensitive;     /* something outside may run it or act on it later: sensitive.def */
 	bool held;          /* the policy hides or protects the name: never applied */
-	bool escapes;       /* a link that leads out of the tree */
-	const char *target; /* text of a symbolic link, NULL for all else */
+	bool escapes;       /* a link that is there now and may lead out of the tree, by its text */
+	const char *target; /* text of a symbolic link (deleted: that it had), NULL for all else */
 };
 
 struct changes {
@@ -33,7 +33,12 @@ struct changes {
 	 */
 	const char *const *roots; /* absolute paths of the host */
 	size_t root_count;
-	struct change *list; /* by layer, then by the bytes of the path; parents before children */
+	/*
+	 * By layer; within one as a walk gives them that takes the names of a directory by their
+	 * bytes and goes down at once: "a", "a/z", "a b", "a.b". So they are sorted by the bytes of
+	 * the paths, with "/" before all others, and a directory stands before what is below it.
+	 */
+	struct change *list;
 	size_t count;
 	uint64_t left_out; /* found, but past CHANGES_MAX entries or CHANGES_TEXT_MAX bytes of names
 			    */
