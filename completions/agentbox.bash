@@ -51,6 +51,11 @@ _agentbox_options() {
 		;;
 	test) with_value="" without="--verbose -v --help -h" ;;
 	doctor) with_value="" without="--json --help -h" ;;
+	diff) with_value="--workspace -C" without="--patch -p --stat --json --help -h" ;;
+	apply)
+		with_value="--workspace -C"
+		without="--dry-run -n --allow-sensitive --keep --drop --quiet -q --json --help -h"
+		;;
 	gc) with_value="" without="--dry-run --quiet -q --json --help -h" ;;
 	help) with_value="" without="--help -h" ;;
 	*) with_value="" without="--help -h --version -V" ;;
@@ -105,6 +110,7 @@ _agentbox_argument() {
 		;;
 	check | show | explain | test) _agentbox_reply_policies ;;
 	help) _agentbox_reply "$commands" ;;
+	diff | apply) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
 	*) COMPREPLY=() ;;
 	esac
 }
@@ -112,7 +118,7 @@ _agentbox_argument() {
 _agentbox() {
 	local current=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} with_value without
-	local commands="run check show explain test doctor gc help"
+	local commands="run check show explain test doctor diff apply gc help"
 	if ((COMP_CWORD == 1)); then
 		_agentbox_options ""
 		if [[ $current == -* ]]; then
