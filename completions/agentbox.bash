@@ -57,6 +57,11 @@ _agentbox_options() {
 	list) with_value="" without="--recursive -r --json --help -h" ;;
 	put) with_value="" without="--tar --parents --help -h" ;;
 	get) with_value="" without="--tar --help -h" ;;
+	diff) with_value="--workspace -C" without="--patch -p --stat --json --help -h" ;;
+	apply)
+		with_value="--workspace -C"
+		without="--dry-run -n --allow-sensitive --keep --drop --quiet -q --json --help -h"
+		;;
 	gc) with_value="" without="--dry-run --quiet -q --json --help -h" ;;
 	help) with_value="" without="--help -h" ;;
 	*) with_value="" without="--help -h --version -V" ;;
@@ -145,6 +150,7 @@ _agentbox_argument() {
 		fi
 		;;
 	help) _agentbox_reply "$commands" ;;
+	diff | apply) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
 	*) COMPREPLY=() ;;
 	esac
 }
@@ -152,7 +158,7 @@ _agentbox_argument() {
 _agentbox() {
 	local current=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} with_value without
-	local commands="run check show explain test doctor session read write list put get gc help"
+	local commands="run check show explain test doctor session read write list put get diff apply gc help"
 	if ((COMP_CWORD == 1)); then
 		_agentbox_options ""
 		if [[ $current == -* ]]; then

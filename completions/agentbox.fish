@@ -88,6 +88,8 @@ complete -c agentbox -n __agentbox_needs_command -a write -d 'Replace a file of 
 complete -c agentbox -n __agentbox_needs_command -a list -d 'List the files of a session'
 complete -c agentbox -n __agentbox_needs_command -a put -d 'Bring a file or an archive into a session'
 complete -c agentbox -n __agentbox_needs_command -a get -d 'Fetch a file or an archive from a session'
+complete -c agentbox -n __agentbox_needs_command -a diff -d 'Show what a kept run changed'
+complete -c agentbox -n __agentbox_needs_command -a apply -d 'Bring the changes of a kept run to the host'
 complete -c agentbox -n __agentbox_needs_command -a gc -d 'Remove what killed runs have left'
 complete -c agentbox -n __agentbox_needs_command -a help -d 'Print the help of a command'
 
@@ -171,10 +173,27 @@ complete -c agentbox -n '__agentbox_in get' -l tar -d 'Write a tar archive'
 complete -c agentbox -n '__agentbox_in get' -s h -l help -d 'Print the help'
 complete -c agentbox -n '__agentbox_in get' -F -a '(__agentbox_sessions)'
 
+complete -c agentbox -n '__agentbox_in diff' -s C -l workspace -x -a '(__fish_complete_directories)' -d 'The workspace'
+complete -c agentbox -n '__agentbox_in diff' -s p -l patch -d 'Print a patch for git apply'
+complete -c agentbox -n '__agentbox_in diff' -l stat -d 'Print how many lines of each file changed'
+complete -c agentbox -n '__agentbox_in diff' -l json -d 'Print JSON'
+complete -c agentbox -n '__agentbox_in diff' -s h -l help -d 'Print the help'
+complete -c agentbox -n '__agentbox_in diff' -F
+
+complete -c agentbox -n '__agentbox_in apply' -s C -l workspace -x -a '(__fish_complete_directories)' -d 'The workspace'
+complete -c agentbox -n '__agentbox_in apply' -s n -l dry-run -d 'Say what would be applied'
+complete -c agentbox -n '__agentbox_in apply' -l allow-sensitive -d 'Apply sensitive files too'
+complete -c agentbox -n '__agentbox_in apply' -l keep -d 'Keep the result also when all was applied'
+complete -c agentbox -n '__agentbox_in apply' -l drop -d 'Remove the result also when something was left out'
+complete -c agentbox -n '__agentbox_in apply' -s q -l quiet -d 'Say only what was left out'
+complete -c agentbox -n '__agentbox_in apply' -l json -d 'Print JSON'
+complete -c agentbox -n '__agentbox_in apply' -s h -l help -d 'Print the help'
+complete -c agentbox -n '__agentbox_in apply' -F
+
 complete -c agentbox -n '__agentbox_in gc' -l dry-run -d 'Say what would be removed'
 complete -c agentbox -n '__agentbox_in gc' -s q -l quiet -d 'Say only what could not be removed'
 complete -c agentbox -n '__agentbox_in gc' -l json -d 'Print JSON'
 complete -c agentbox -n '__agentbox_in gc' -s h -l help -d 'Print the help'
 
 complete -c agentbox -n '__agentbox_in help' -s h -l help -d 'Print the help'
-complete -c agentbox -n '__agentbox_in help' -a 'run check show explain test doctor session read write list put get gc help'
+complete -c agentbox -n '__agentbox_in help' -a 'run check show explain test doctor session read write list put get diff apply gc help'

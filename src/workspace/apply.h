@@ -83,4 +83,8 @@ int apply_run(const struct changes_layer *layers, const struct changes *changes,
 	const char *journal, struct apply_report *ret_report, struct err *err);
 void apply_report_free(struct apply_report *report);
 
+/* Does one of the patterns (as in struct apply_options) choose the path, or a directory above it?
+ */
+bool apply_chooses(const char *const *patterns, const char *path);
+
 #endif

@@ -3,13 +3,14 @@
  * `diff` and `apply` need to know of them.
  *
  *	STATE/kept/ID/		0700, ID is the result's id
- *	    meta		what it belongs to: lines "KEY VALUE", values escaped as in JSON
- *	    base		what the host had: struct apply_base of each change, one record each
+ *	    meta		what it belongs to: lines "KEY VALUE", odd bytes as \xNN
+ *	    base		the complete list of changes, each with what the host had of it
  *	    0/ 1/ ...		the layers, in the form of changes.h
  *	    journal		while an apply is under way
  *
  * STATE: state.h. A name that is not complete begins with ".new-", one that is being removed with
- *".old-".
+ * ".old-". The list is kept, not found again: the host may have moved on, or have part of it by an
+ * apply. What is read is not trusted: a damaged or hostile file is an error.
  */
 #ifndef AGENTBOX_WORKSPACE_KEPT_H
 #define AGENTBOX_WORKSPACE_KEPT_H
@@ -19,8 +20,12 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "report/changes.h"
 #include "workspace/apply.h"
 #include "workspace/changes.h"
+
+#define KEPT_LAYERS_MAX 8
+#define KEPT_ID_MAX     64 /* letters and digits */
 
 struct kept {
 	int dir; /* STATE/kept/ID */
@@ -28,11 +33,11 @@ struct kept {
 	int64_t started_ns, ended_ns; /* CLOCK_REALTIME */
 	const char *policy;           /* its name */
 	const char *const *argv;      /* NULL-terminated */
-	struct changes_layer layers[8];
+	struct changes_layer layers[KEPT_LAYERS_MAX];
 	size_t layer_count;
 	const char *const *held, *const *sensitive; /* as changes_rules */
-	struct apply_base *bases; /* in the order of the complete list of changes */
-	size_t base_count;
+	struct changes changes;   /* the complete list; its memory is of the arena below */
+	struct apply_base *bases; /* in the order of that list */
 	struct arena arena;
 };
 
@@ -47,7 +52,10 @@ struct kept_source {
 	struct changes_rules rules;
 };
 
-/* Copy the layers and write the rest. All or nothing. Errors: state_unusable, no_resources. */
+/*
+ * Copy the layers and write the rest. All or nothing.
+ * Errors: state_unusable, no_resources, workspace_unreadable.
+ */
 int kept_save(const char *state, const struct kept_source *source, struct err *err);
 
 /*
@@ -59,7 +67,19 @@ int kept_open(const char *state, const char *id, const char *workspace, struct k
 	struct err *err);
 void kept_close(struct kept *kept);
 
-/* Remove it. Errors as kept_open. */
+/* Remove it. Errors: kept_not_found, state_unusable. */
 int kept_remove(const char *state, const char *id, struct err *err);
+
+/* One of kept_list(). */
+struct kept_entry {
+	const char *id;
+	const char *workspace; /* root of its first layer; NULL: what is there is damaged */
+	const char *policy;
+	int64_t started_ns, ended_ns;
+};
+
+/* All of them, the latest first. The arena is the caller's. Errors: state_unusable. */
+int kept_list(const char *state, struct arena *arena, struct kept_entry **ret, size_t *ret_count,
+	struct err *err);
 
 #endif

@@ -1,0 +1,219 @@
+/*
+ * apply: the order in which changes are brought to the host: finish what was interrupted, judge,
+ * note, stage, commit. What each of these is, is in the files beside.
+ */
+#define _GNU_SOURCE
+#include "workspace/apply.h"
+#include "workspace/apply_work.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+void apply_work_init(struct apply_work *work, const struct changes_layer *layers, size_t count,
+	struct arena *arena)
+{
+	*work = (struct apply_work){ .layers = layers, .layer_count = count, .arena = arena };
+	work->lower = ARENA_ARRAY(arena, count + 1, struct dirs);
+	work->upper = ARENA_ARRAY(arena, count + 1, struct dirs);
+	for (size_t i = 0; i < count; i++) {
+		dirs_init(&work->lower[i], layers[i].lower, false);
+		dirs_init(&work->upper[i], layers[i].upper, true);
+	}
+}
+
+void apply_work_free(struct apply_work *work)
+{
+	for (size_t i = 0; i < work->layer_count; i++) {
+		dirs_free(&work->lower[i]);
+		dirs_free(&work->upper[i]);
+	}
+}
+
+void apply_set(struct apply_work *work, struct record *step, enum apply_outcome outcome, int errnum,
+	const char *reason)
+{
+	step->action = ACTION_NONE;
+	step->errnum = errnum;
+	if (!work->entries || step->entry == APPLY_NONE)
+		return;
+	struct apply_entry *entry = &work->entries[step->entry];
+	entry->outcome = outcome;
+	entry->errnum = errnum;
+	entry->reason = reason;
+}
+
+static int64_t nanoseconds(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+static int find_base(
+	struct dirs *dirs, const struct change *c, int64_t started_ns, struct apply_base *ret)
+{
+	const char *name;
+	struct stat st;
+	int dir = dirs_parent(dirs, c->path, &name);
+	int r = dir;
+	if (r >= 0)
+		r = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	/* A link in the way: the place was not there as the box saw it. */
+	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV)
+		return 0;
+	if (r < 0)
+		return r;
+	ret->there = true;
+	ret->mode = st.st_mode;
+	ret->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	ret->ino = st.st_ino;
+	ret->mtime_ns = nanoseconds(&st.st_mtim);
+	ret->ctime_ns = nanoseconds(&st.st_ctim);
+	ret->conflict = !S_ISDIR(st.st_mode) && ret->ctime_ns >= started_ns;
+	return 0;
+}
+
+int apply_bases(const struct changes_layer *layers, const struct changes *changes,
+	int64_t started_ns, struct arena *arena, struct apply_base **ret_bases, struct err *err)
+{
+	struct apply_base *bases = ARENA_ARRAY(arena, changes->count + 1, struct apply_base);
+	struct dirs dirs = { .root = -1 };
+	size_t layer = SIZE_MAX;
+	int r = 0;
+	for (size_t i = 0; i < changes->count && r == 0; i++) {
+		const struct change *c = &changes->list[i];
+		if (c->layer != layer) {
+			dirs_free(&dirs);
+			layer = c->layer;
+			dirs_init(&dirs, layers[layer].lower, false);
+		}
+		r = find_base(&dirs, c, started_ns, &bases[i]);
+		if (r < 0)
+			err_set(err,
+				r == -ENOMEM || r == -EMFILE || r == -ENFILE
+					? ERR_no_resources
+					: ERR_workspace_unreadable,
+				-r, "'%.200s' cannot be looked at: %s", c->path, strerror(-r));
+	}
+	dirs_free(&dirs);
+	if (r < 0)
+		return -1;
+	*ret_bases = bases;
+	return 0;
+}
+
+static void make_steps(struct apply_work *work, const struct changes *changes,
+	const struct apply_base *bases, struct apply_report *report)
+{
+	report->list = ARENA_ARRAY(&report->arena, changes->count + 1, struct apply_entry);
+	report->count = changes->count;
+	work->entries = report->list;
+	for (size_t i = 0; i < changes->count; i++) {
+		struct record *step =
+			arena_push(work->arena, &work->steps, &work->count, sizeof *step);
+		step->change = changes->list[i];
+		step->base = bases[i];
+		step->action = ACTION_NONE;
+		step->entry = i;
+		report->list[i].change = &changes->list[i];
+	}
+}
+
+static bool has_work(const struct apply_work *work)
+{
+	for (size_t i = 0; i < work->count; i++)
+		if (work->steps[i].action != ACTION_NONE)
+			return true;
+	return false;
+}
+
+static int fail(struct err *err, enum err_code code, int r, const char *text)
+{
+	if (r == -ENOSPC || r == -EDQUOT || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		code = ERR_no_resources;
+	return err_set(err, code, -r, "%s: %s", text, strerror(-r));
+}
+
+/* Stage, commit, and the journal around both. */
+static int carry_out(struct apply_work *work, int state, const char *journal, struct err *err)
+{
+	int r = journal_begin(work, state, journal);
+	if (r < 0)
+		return fail(err, ERR_apply_failed, r, "the journal cannot be written");
+	r = apply_stage(work);
+	if (r == 0) {
+		apply_sync(work);
+		r = journal_commit(state, journal);
+	}
+	if (r < 0) {
+		int back = apply_take_back(work);
+		if (back == 0)
+			back = journal_end(state, journal);
+		return back == 0 ? fail(err, ERR_apply_failed, r, "nothing was changed")
+				 : fail(err, ERR_apply_journal, back,
+					   "what was begun could not be taken back");
+	}
+	apply_commit(work);
+	apply_sync(work);
+	r = journal_end(state, journal);
+	return r < 0 ? fail(err, ERR_apply_journal, r, "the journal cannot be removed") : 0;
+}
+
+static int run(const struct changes_layer *layers, const struct changes *changes,
+	const struct apply_base *bases, const struct apply_options *options, int state,
+	const char *journal, struct apply_report *report, struct err *err)
+{
+	int r = 0;
+	if (options->dry_run)
+		r = faccessat(state, journal, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EBUSY : 0;
+	else
+		r = journal_recover(layers, changes->root_count, state, journal);
+	if (r == -EBUSY)
+		return err_set(err, ERR_apply_journal, 0,
+			"an earlier apply was interrupted: finish it first, without a dry run");
+	if (r < 0 && r != -ENOENT)
+		return fail(err, ERR_apply_journal, r,
+			r == -EBADMSG ? "the journal is damaged"
+				      : "an interrupted apply could not be finished");
+	struct apply_work work;
+	struct arena arena = { 0 };
+	apply_work_init(&work, layers, changes->root_count, &arena);
+	make_steps(&work, changes, bases, report);
+	apply_judge(&work, options);
+	r = 0;
+	if (!options->dry_run && has_work(&work))
+		r = carry_out(&work, state, journal, err);
+	for (size_t i = 0; i < report->count; i++)
+		report->counts[report->list[i].outcome]++;
+	apply_work_free(&work);
+	arena_free(&arena);
+	return r;
+}
+
+int apply_run(const struct changes_layer *layers, const struct changes *changes,
+	const struct apply_base *bases, const struct apply_options *options, int state,
+	const char *journal, struct apply_report *ret_report, struct err *err)
+{
+	struct apply_report report = { 0 };
+	/* A second apply of the same must not take the first one's staging for an interrupted one.
+	 */
+	AUTO_FD lock = openat(state, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, ERR_apply_failed, errno,
+			errno == EWOULDBLOCK ? "another apply of the same changes is under way"
+					     : "the state directory cannot be locked");
+	if (run(layers, changes, bases, options, lock, journal, &report, err) < 0) {
+		apply_report_free(&report);
+		return -1;
+	}
+	*ret_report = report;
+	return 0;
+}
+
+void apply_report_free(struct apply_report *report)
+{
+	arena_free(&report->arena);
+	*report = (struct apply_report){ 0 };
+}

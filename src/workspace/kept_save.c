@@ -1,0 +1,135 @@
+/* kept_save: writing a kept result. Whoever looks meanwhile sees nothing of it, or all. */
+#define _GNU_SOURCE
+#include "workspace/kept.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "workspace/kept_meta.h"
+#include "workspace/records.h"
+#include "workspace/state.h"
+#include "workspace/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+static int fail(struct err *err, const char *what, int r)
+{
+	bool full = r == -ENOSPC || r == -EDQUOT || r == -ENOMEM || r == -EMFILE || r == -ENFILE ||
+		    r == -EFBIG;
+	return err_set(err, full ? ERR_no_resources : ERR_state_unusable, -r,
+		"the changes cannot be kept: %s: %s", what, strerror(-r));
+}
+
+static int create(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static int write_base(int dir, const struct changes *changes, const struct apply_base *bases)
+{
+	struct records_writer writer;
+	AUTO_FD fd = create(dir, "base");
+	if (fd < 0)
+		return fd;
+	records_begin(&writer, fd);
+	for (size_t i = 0; i < changes->count; i++) {
+		struct record record = {
+			.change = changes->list[i], .base = bases[i], .action = '-'
+		};
+		records_put(&writer, &record);
+	}
+	return records_end(&writer);
+}
+
+static int save_base(int dir, const struct kept_source *source, struct err *err)
+{
+	struct changes changes = { 0 };
+	struct arena arena = { 0 };
+	struct apply_base *bases;
+	int r = changes_find(source->layers, source->layer_count, &source->rules, 0, &changes, err);
+	if (r == 0)
+		r = apply_bases(source->layers, &changes, source->started_ns, &arena, &bases, err);
+	if (r == 0) {
+		int error = write_base(dir, &changes, bases);
+		r = error < 0 ? fail(err, "the list", error) : 0;
+	}
+	changes_free(&changes);
+	arena_free(&arena);
+	return r;
+}
+
+static int save_layer(int dir, const struct changes_layer *layer, size_t index, struct err *err)
+{
+	struct tree_report report = { 0 };
+	char name[24];
+	snprintf(name, sizeof name, "%zu", index);
+	if (mkdirat(dir, name, 0700) < 0)
+		return fail(err, "a layer", -errno);
+	AUTO_FD to = openat(dir, name, DIRECTORY);
+	AUTO_FD from = openat(layer->upper, ".", DIRECTORY);
+	if (to < 0 || from < 0)
+		return fail(err, "a layer", -errno);
+	int r = tree_copy(from, to, TREE_LAYER | TREE_REFLINK, &report);
+	return r < 0 ? fail(err, *report.failed ? report.failed : "a layer", r) : 0;
+}
+
+static int save(int dir, const struct kept_source *source, struct err *err)
+{
+	if (save_base(dir, source, err) < 0)
+		return -1;
+	AUTO_FD meta = create(dir, "meta");
+	int r = meta < 0 ? meta : kept_meta_write(meta, source);
+	if (r < 0)
+		return fail(err, "its description", r);
+	for (size_t i = 0; i < source->layer_count; i++)
+		if (save_layer(dir, &source->layers[i], i, err) < 0)
+			return -1;
+	return syncfs(dir) < 0 ? fail(err, "the disk", -errno) : 0;
+}
+
+/* Make STATE/kept/.new-ID; what a killed one left there goes first. */
+static int make_fresh(int kept, const char *fresh)
+{
+	struct tree_report report = { 0 };
+	if (mkdirat(kept, fresh, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	int dir = openat(kept, fresh, DIRECTORY);
+	if (dir < 0)
+		return -errno;
+	int r = tree_clear(dir, &report);
+	if (r == 0)
+		return dir;
+	close(dir);
+	return r;
+}
+
+int kept_save(const char *state, const struct kept_source *source, struct err *err)
+{
+	char fresh[KEPT_ID_MAX + 8];
+	if (source->layer_count == 0 || source->layer_count > KEPT_LAYERS_MAX ||
+		snprintf(fresh, sizeof fresh, ".new-%s", source->id) >= (int)sizeof fresh)
+		return fail(err, "too many trees", -EINVAL);
+	AUTO_FD kept = state_open(state, "kept", true, err);
+	if (kept < 0)
+		return -1;
+	AUTO_FD dir = make_fresh(kept, fresh);
+	if (dir < 0)
+		return fail(err, "its directory", dir);
+	int r = save(dir, source, err);
+	if (r == 0) {
+		int error = sys_rename_noreplace(kept, fresh, kept, source->id);
+		if (error == 0)
+			return 0;
+		r = fail(err, "its directory", error);
+	}
+	struct tree_report report = { 0 };
+	if (tree_clear(dir, &report) == 0)
+		unlinkat(kept, fresh, AT_REMOVEDIR);
+	return r;
+}
