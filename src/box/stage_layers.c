@@ -41,43 +41,71 @@ static int same_directory(int lower, int upper, const char *name)
 	return from < 0 || to < 0 ? -errno : dress_like(from, to);
 }
 
+/* The directory of the last hidden name, in the tree and in the layer: often the next one's too. */
+struct place {
+	int low, up;
+	const char *path; /* `len` bytes of it lead there */
+	size_t len;
+};
+
+static void leave(struct place *place)
+{
+	fd_close(&place->low);
+	fd_close(&place->up);
+}
+
+/* Go one directory down, making it in the layer. 0 or -errno. */
+static int descend(struct place *place, const char *from, size_t len)
+{
+	char name[NAME_MAX + 1];
+	if (len > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, from, len);
+	name[len] = 0;
+	int r = same_directory(place->low, place->up, name);
+	if (r < 0)
+		return r;
+	int low = openat(place->low, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int up = low < 0 ? -1 : openat(place->up, name, DIRECTORY);
+	r = low < 0 || up < 0 ? -errno : 0;
+	leave(place);
+	place->low = low;
+	place->up = up;
+	return r;
+}
+
+/* Be where the parent of `path` is: `len` bytes of it. */
+static int go(struct place *place, int lower, int upper, const char *path, size_t len)
+{
+	if (place->up >= 0 && place->len == len && memcmp(place->path, path, len) == 0)
+		return 0;
+	leave(place);
+	place->low = fcntl(lower, F_DUPFD_CLOEXEC, 3);
+	place->up = fcntl(upper, F_DUPFD_CLOEXEC, 3);
+	int r = place->low < 0 || place->up < 0 ? -errno : 0;
+	for (const char *at = path; r == 0 && at < path + len;) {
+		const char *end = strchrnul(at, '/');
+		r = descend(place, at, (size_t)(end - at));
+		at = end + 1;
+	}
+	place->path = path;
+	place->len = len;
+	if (r < 0)
+		leave(place);
+	return r;
+}
+
 /*
  * One hidden name: in the layer a file 0:0 says that the tree's is not there (overlayfs.rst). It
  * may have gone meanwhile, with all above it; then nothing has to be hidden.
  */
-static int take_away(int lower, int upper, const char *path)
+static int take_away(struct place *place, int lower, int upper, const char *path)
 {
-	char name[NAME_MAX + 1];
-	int low = fcntl(lower, F_DUPFD_CLOEXEC, 3), up = fcntl(upper, F_DUPFD_CLOEXEC, 3);
-	int r = low < 0 || up < 0 ? -errno : 0;
-	while (r == 0) {
-		const char *end = strchrnul(path, '/');
-		size_t len = (size_t)(end - path);
-		if (len > NAME_MAX) {
-			r = -ENAMETOOLONG;
-			break;
-		}
-		memcpy(name, path, len);
-		name[len] = 0;
-		if (!*end) {
-			r = mknodat(up, name, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
-				    ? -errno
-				    : 0;
-			break;
-		}
-		r = same_directory(low, up, name);
-		int next_low = openat(low, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		int next_up = r == 0 ? openat(up, name, DIRECTORY) : -1;
-		if (r == 0 && (next_low < 0 || next_up < 0))
-			r = -errno;
-		fd_close(&low);
-		fd_close(&up);
-		low = next_low;
-		up = next_up;
-		path = end + 1;
-	}
-	fd_close(&low);
-	fd_close(&up);
+	const char *slash = strrchr(path, '/');
+	int r = go(place, lower, upper, path, slash ? (size_t)(slash - path) : 0);
+	const char *name = slash ? slash + 1 : path;
+	if (r == 0 && mknodat(place->up, name, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST)
+		r = -errno;
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r;
 }
 
@@ -108,10 +136,12 @@ static int remove_name(int dir, const char *path)
 
 static int hide_names(const struct plan_layer *layer, int lower, int upper)
 {
+	struct place place = { .low = -1, .up = -1 };
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < layer->gone_count; i++)
 		r = layer->copy ? remove_name(upper, layer->gone[i])
-				: take_away(lower, upper, layer->gone[i]);
+				: take_away(&place, lower, upper, layer->gone[i]);
+	leave(&place);
 	return r;
 }
 

@@ -68,6 +68,8 @@ void build_layer_cover(struct builder *builder);
 void build_layer_gone(struct builder *builder, int layer, const char *path);
 /* All are known: put them in their order. */
 void build_layer_sort(struct builder *builder);
+/* How many files and directories the box's memory holds for hidden names, once they are sorted. */
+size_t build_layer_inodes(const struct builder *builder);
 
 struct plan_op *build_op(
 	struct builder *builder, enum plan_op_kind kind, const char *target, const char *why);

@@ -12,26 +12,44 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int too_many(struct search *search, const struct policy_pattern *pattern)
+bool search_one_place(const struct policy_pattern *pattern)
 {
+	return pattern->literal && strchr(pattern->pattern, '/') != NULL;
+}
+
+bool search_applies(const struct search *search, const struct policy_pattern *pattern)
+{
+	return search->only ? pattern == search->only : pattern->pattern[0] != '/';
+}
+
+bool search_in_layer(const struct search *search, const char *path)
+{
+	for (size_t i = 0; i < search->layer_count; i++) {
+		size_t len = strlen(search->layers[i]);
+		if (strncmp(path, search->layers[i], len) == 0 && path[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* In a layer a hidden path costs a name, everywhere else a mount. */
+static int count_one(
+	struct search *search, bool hide, const struct policy_pattern *pattern, const char *path)
+{
+	bool gone = hide && search_in_layer(search, path);
+	size_t *count = gone ? &search->gone : &search->covered;
+	int max = gone ? HOST_GONE_MAX : HOST_MATCHES_MAX;
+	if (++*count <= (size_t)max)
+		return 0;
 	err_set(search->err, ERR_too_many_matches, 0, "'%s' matches more than %d files below '%s'",
-		pattern->pattern, HOST_MATCHES_MAX, search->tree);
+		pattern->pattern, max, search->tree);
 	return err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
 }
 
-static int add_one(struct search *search, bool hide, const struct policy_pattern *pattern,
-	const char *path, const struct stat *st)
+static void add(struct search *search, bool hide, const struct policy_pattern *pattern,
+	const char *path, mode_t mode)
 {
 	struct host *host = search->host;
-	if (host->hidden_count + host->protected_count >= HOST_MATCHES_MAX)
-		return too_many(search, pattern);
-	/* In a tree that the box writes, an earlier run may have made the other name. */
-	if (search->written && S_ISREG(st->st_mode) && st->st_nlink > 1) {
-		err_set(search->err, ERR_hard_linked, 0,
-			"'%s' has %lu names (hard links), of which only this one would be covered",
-			path, (unsigned long)st->st_nlink);
-		return err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
-	}
 	struct host_match *match =
 		hide ? arena_push(&host->arena, &search->hidden, &host->hidden_count, sizeof *match)
 		     : arena_push(&host->arena, &search->protected, &host->protected_count,
@@ -39,7 +57,31 @@ static int add_one(struct search *search, bool hide, const struct policy_pattern
 	match->path = arena_strdup(&host->arena, path);
 	match->pattern = pattern;
 	match->tree = search->tree;
-	match->mode = st->st_mode;
+	match->mode = mode;
+}
+
+int search_add_plain(
+	struct search *search, const struct policy_pattern *pattern, const char *path, mode_t mode)
+{
+	if (count_one(search, true, pattern, path) < 0)
+		return -1;
+	add(search, true, pattern, path, mode);
+	return 0;
+}
+
+static int add_one(struct search *search, bool hide, const struct policy_pattern *pattern,
+	const char *path, const struct stat *st)
+{
+	if (count_one(search, hide, pattern, path) < 0)
+		return -1;
+	/* In a tree that the box writes, an earlier run may have made the other name. */
+	if (search->written && S_ISREG(st->st_mode) && st->st_nlink > 1) {
+		err_set(search->err, ERR_hard_linked, 0,
+			"'%s' has %lu names (hard links), of which only this one would be covered",
+			path, (unsigned long)st->st_nlink);
+		return err_at(search->err, pattern->at.file, pattern->at.line, pattern->at.column);
+	}
+	add(search, hide, pattern, path, st->st_mode);
 	return 0;
 }
 

@@ -112,3 +112,27 @@ void build_layer_sort(struct builder *builder)
 			qsort((void *)layer->gone, layer->gone_count, sizeof *layer->gone, by_name);
 	}
 }
+
+/* How many directories a name lies in that the one before it does not. */
+static size_t new_dirs(const char *before, const char *name)
+{
+	size_t same = 0, count = 0;
+	while (before[same] && before[same] == name[same])
+		same++;
+	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
+		count += (size_t)(slash - name) >= same;
+	return count;
+}
+
+size_t build_layer_inodes(const struct builder *builder)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < builder->plan->layer_count; i++) {
+		const struct plan_layer *layer = &builder->layers[i];
+		if (layer->copy || builder->request->layers_dir)
+			continue;
+		for (size_t k = 0; k < layer->gone_count; k++)
+			count += 1 + new_dirs(k ? layer->gone[k - 1] : "", layer->gone[k]);
+	}
+	return count;
+}

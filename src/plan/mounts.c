@@ -315,10 +315,11 @@ static void build_root(struct builder *builder)
 		plan->root_size = half / 4096 * 4096;
 	/*
 	 * An inode costs the kernel about a kilobyte: their number is bounded with the bytes. The
-	 * box itself needs some hundred.
+	 * box itself needs some hundred, and one for each name that a layer begins without.
 	 */
 	uint64_t inodes = plan->root_size / 4096, least = halved ? 1024 : 4096;
 	inodes = inodes < least ? least : inodes > 1000000 ? 1000000 : inodes;
+	inodes += build_layer_inodes(builder);
 	struct plan_option *options = ARENA_ARRAY(&plan->arena, 4, struct plan_option);
 	options[0] = (struct plan_option){ "mode", "0755" };
 	options[1] = (struct plan_option){ "size",
@@ -440,7 +441,6 @@ int build_mounts(struct builder *builder)
 	const char *home;
 	if (check_root(builder) < 0)
 		return -1;
-	build_root(builder);
 	make_skeleton(builder);
 	/* The points on which grants are mounted are made before the seal, the grants after it. */
 	if (build_home(builder, &home) < 0 || build_grant_points(builder) < 0)
@@ -449,6 +449,7 @@ int build_mounts(struct builder *builder)
 	if (build_grants(builder) < 0 || refuse_below_links(builder) < 0)
 		return -1;
 	number_trees(builder);
+	build_root(builder);
 	if (builder->plan->op_count > PLAN_OPS_MAX)
 		return build_refuse(builder, ERR_too_many_matches, NULL,
 			"the box's file system would have %zu parts; at most %d are possible",
