@@ -41,7 +41,7 @@ _agentbox_options() {
 	run)
 		with_value="--policy -p --workspace -C --session --cwd --env -e --wall --cpu --cpus --memory
 			--pids --disk --output --open-files --file-size --lang --code --result --result-fd"
-		without="--stdin -i --tty --pretty --dry-run --quiet -q --verbose -v --help -h"
+		without="--stdin -i --tty --pretty --keep-changes --apply --dry-run --quiet -q --verbose -v --help -h"
 		;;
 	check) with_value="" without="--verbose -v --help -h" ;;
 	show) with_value="" without="--json --help -h" ;;

@@ -113,6 +113,8 @@ complete -c agentbox -n __agentbox_in_run_options -l code -x -d 'The snippet, or
 complete -c agentbox -n __agentbox_in_run_options -l result -r -F -d 'File for the result'
 complete -c agentbox -n __agentbox_in_run_options -l result-fd -x -d 'Descriptor for the result'
 complete -c agentbox -n __agentbox_in_run_options -l tty -d 'Give the command a terminal'
+complete -c agentbox -n __agentbox_in_run_options -l keep-changes -d 'Keep what was changed'
+complete -c agentbox -n __agentbox_in_run_options -l apply -d 'Bring changes to the host on success'
 complete -c agentbox -n __agentbox_in_run_options -l pretty -d 'Print the result on many lines'
 complete -c agentbox -n __agentbox_in_run_options -l dry-run -d 'Print the plan and stop'
 complete -c agentbox -n __agentbox_in_run_options -s q -l quiet -d 'No words on stderr'

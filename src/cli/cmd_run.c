@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "cli/cli.h"
+#include "cli/run_changes.h"
 #include "cli/run_request.h"
 #include "cli/run_session.h"
 #include "cli/runs.h"
@@ -56,12 +57,25 @@ static int load_policy(struct call *call, struct err *err)
 		&call->arena, &call->request, err);
 }
 
+/* There must be a layer of which something can be kept. */
+static int check_layers(const struct call *call, struct err *err)
+{
+	bool keep = asked(call, OPTION_run_keep_changes), apply = asked(call, OPTION_run_apply);
+	if (!(keep || apply) || call->policy.fs.workspace == WORKSPACE_OVERLAY)
+		return 0;
+	err_set(err, ERR_usage, 0, "--%s needs a workspace with a private layer",
+		apply ? "apply" : "keep-changes");
+	return err_hint_set(err, "filesystem: {workspace: overlay}");
+}
+
 static int make_plan(struct call *call, struct err *err)
 {
 	uint64_t start = cli_clock_us();
 	int result = load_policy(call, err);
 	if (result == 0 && asked(call, OPTION_run_dry_run))
 		result = cli_run_plan(&call->policy, &call->request, &call->run, err);
+	else if (result == 0 && check_layers(call, err) < 0)
+		result = -1;
 	else if (result == 0)
 		result = cli_run_prepare(&call->policy, &call->request, &call->run, err);
 	call->run.result.timing.policy_us = cli_clock_us() - start;
@@ -100,6 +114,8 @@ static void start(struct call *call)
 	call->run.result.live = live;
 	call->started = true;
 	cli_run_start(&call->run, &io);
+	run_changes_finish(
+		&call->run, asked(call, OPTION_run_keep_changes), asked(call, OPTION_run_apply));
 }
 
 static void say_plan(const struct call *call)

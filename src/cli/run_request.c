@@ -19,20 +19,6 @@ static const char *value_of(const struct options *options, enum option_id id)
 	return options_value(options, id);
 }
 
-/* Options whose meaning does not depend on others. */
-static int refuse_missing_features(const struct options *options, struct err *err)
-{
-	static const enum option_id ids[] = { OPTION_run_keep_changes, OPTION_run_apply };
-	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-		if (!options_has(options, ids[i]))
-			continue;
-		err_set(err, ERR_unsupported, 0, "--%s is not in this version",
-			option_info(ids[i])->name);
-		return err_hint_set(err, "leave it out; `workspace: write` writes directly");
-	}
-	return 0;
-}
-
 static int check_combination(const struct options *options, struct err *err)
 {
 	bool lang = options_has(options, OPTION_run_lang);
@@ -147,7 +133,7 @@ int run_request(const struct options *options, const char *const *environ, struc
 		.pass_stdin = options_has(options, OPTION_run_stdin),
 		.tty = options_has(options, OPTION_run_tty),
 	};
-	if (refuse_missing_features(options, err) < 0 || check_combination(options, err) < 0 ||
+	if (check_combination(options, err) < 0 ||
 		read_lists(options, arena, &words, &request, err) < 0 ||
 		paths_workspace(arena, value_of(options, OPTION_run_workspace), &request.workspace,
 			err) < 0)

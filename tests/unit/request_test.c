@@ -100,7 +100,7 @@ static void the_workspace_has_no_links(void)
 static void mistakes_are_refused(void)
 {
 	static const struct {
-		const char *words[5];
+		const char *words[6];
 		enum err_code code;
 		const char *part; /* of the text */
 	} rows[] = {
@@ -110,8 +110,8 @@ static void mistakes_are_refused(void)
 		{ { "--lang=py", "--code=x", "ls", NULL }, ERR_usage, "not a command" },
 		{ { "--lang=py", "--code=-", "-i", NULL }, ERR_usage, "--stdin" },
 		{ { "--tty", "ls", NULL }, ERR_usage, "--tty" },
-		{ { "--apply", "ls", NULL }, ERR_unsupported, "--apply" },
-		{ { "--keep-changes", "ls", NULL }, ERR_unsupported, "--keep-changes" },
+		{ { "--session", "s", "-C", ".", "ls", NULL }, ERR_usage, "session" },
+		{ { "--session", "s", "-p", "default", "ls", NULL }, ERR_usage, "session" },
 		{ { "-C", "/nonexistent", "ls", NULL }, ERR_workspace_not_found, "/nonexistent" },
 		{ { "-C", "/etc/passwd", "ls", NULL }, ERR_workspace_not_found, "Not a directory" },
 		{ { "-C", "", "ls", NULL }, ERR_workspace_not_found, "" },
