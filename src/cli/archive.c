@@ -88,7 +88,7 @@ static int judge(int status, const char *text, struct err *err)
 	switch (WIFEXITED(status) ? WEXITSTATUS(status) : -1) {
 	case 0:
 		return 0;
-	case 1:
+	case 5:
 		return err_set(err, ERR_unsafe_archive, 0, "unsafe archive: %s", text);
 	case 3:
 		return err_set(err, ERR_no_resources, 0, "the archive is not unpacked: %s", text);

@@ -7,8 +7,8 @@
  *	agentbox-archive BYTES ENTRIES UID GID [best-effort] <ARCHIVE 3<DIRECTORY
  *
  * BYTES and ENTRIES: at most, in all. UID, GID: to act as, when started by root. best-effort: go on
- * where the kernel has no Landlock. Exit status: 0 unpacked; 1 refused, 2 usage, 3 no resources, 4
- * not confined; one line on stderr says why.
+ * where the kernel has no Landlock. Exit status: 0 unpacked, 2 usage, 3 no resources, 4 not
+ * confined, 5 refused; one line on stderr says why.
  *
  * Refused are: names that are absolute, empty, too long or have "..", a way through anything but a
  * directory, a name that comes again as something else, hard links to what is no file of the
@@ -36,7 +36,7 @@
 #define DRAIN_MAX (1 << 20)
 #define LATER_MAX (1 << 20) /* directories whose modes are set at the end */
 
-enum status { DONE = 0, REFUSED = 1, USAGE = 2, RESOURCES = 3, UNCONFINED = 4 };
+enum status { DONE = 0, USAGE = 2, RESOURCES = 3, UNCONFINED = 4, REFUSED = 5 };
 
 /* A directory, and what it is to have when it is full. */
 struct later {

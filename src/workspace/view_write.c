@@ -25,9 +25,33 @@ static int exchange(int from, const char *name, int to, const char *to_name)
 	return (int)sys_ret(syscall(SYS_renameat2, from, name, to, to_name, EXCHANGE));
 }
 
-/* A new directory's attributes: those of the one below that it stands for, or its own. */
-static int dress(int fd, const struct view_tree *tree, const struct stat *below)
+/*
+ * Attributes and access lists of a directory below, which the one that stands for it keeps; not the
+ * marks of a layer, and not what only the kernel may set.
+ */
+static int copy_attributes(int from, int to)
 {
+	static const char *const left[] = { "user.overlay.", "trusted.", "security." };
+	char path[32], names[8192], value[8192];
+	snprintf(path, sizeof path, "/proc/self/fd/%d", from);
+	ssize_t len = listxattr(path, names, sizeof names);
+	if (len < 0)
+		return errno == EOPNOTSUPP ? 0 : -errno;
+	for (const char *name = names; name < names + len; name += strlen(name) + 1) {
+		bool skip = false;
+		for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+			skip |= strncmp(name, left[i], strlen(left[i])) == 0;
+		ssize_t size = skip ? 0 : getxattr(path, name, value, sizeof value);
+		if (size < 0 || (!skip && fsetxattr(to, name, value, (size_t)size, 0) < 0))
+			return -errno;
+	}
+	return 0;
+}
+
+/* A new directory's attributes: those of the one below that it stands for, or its own. */
+static int dress(int fd, const struct view_tree *tree, const struct view_entry *entry)
+{
+	const struct stat *below = entry ? &entry->st : NULL;
 	if (geteuid() == 0 && fchown(fd, below ? below->st_uid : tree->owner,
 				      below ? below->st_gid : tree->group) < 0)
 		return -errno;
@@ -39,8 +63,8 @@ static int dress(int fd, const struct view_tree *tree, const struct stat *below)
 }
 
 /* Make a directory in `at`, complete but for its place. */
-static int make_at(int at, const char *name, const struct view_tree *tree, const struct stat *below,
-	bool opaque)
+static int make_at(int at, const char *name, const struct view_tree *tree,
+	const struct view_entry *below, bool opaque)
 {
 	if (mkdirat(at, name, 0700) < 0)
 		return -errno;
@@ -48,6 +72,8 @@ static int make_at(int at, const char *name, const struct view_tree *tree, const
 	int r = fd < 0 ? -errno : 0;
 	if (r == 0 && opaque && fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) < 0)
 		r = -errno;
+	if (r == 0 && below)
+		r = copy_attributes(below->fd, fd);
 	if (r == 0)
 		r = dress(fd, tree, below);
 	if (r < 0)
@@ -60,10 +86,10 @@ static int make_at(int at, const char *name, const struct view_tree *tree, const
  * layer takes the name away (`erased`) it must not show what is below.
  */
 static int make_dir(const struct view *view, const struct view_dir *dir, const char *name,
-	const struct stat *below, bool erased)
+	const struct view_entry *below, bool erased)
 {
 	/* In the box, too, nobody could give it to its owner. */
-	if (below && geteuid() != 0 && below->st_uid != geteuid())
+	if (below && geteuid() != 0 && below->st.st_uid != geteuid())
 		return -EPERM;
 	int r = make_at(view->stage, STAGED, dir->tree, below, erased);
 	if (r < 0)
@@ -93,7 +119,7 @@ static int enter(const struct view *view, struct view_dir *dir, const char *name
 	else if (r == 0 && entry.dir.upper < 0 && entry.st.st_mode && other_mount(dir, &entry.st))
 		r = -EROFS;
 	if (r == 0 && entry.dir.upper < 0) {
-		r = make_dir(view, dir, name, entry.st.st_mode ? &entry.st : NULL, entry.erased);
+		r = make_dir(view, dir, name, entry.st.st_mode ? &entry : NULL, entry.erased);
 		view_entry_close(&entry);
 		if (r == 0)
 			r = view_lookup(dir, name, &entry);
