@@ -86,7 +86,7 @@ class Tree:
         if kind < 3:
             self.write(path, self.content())
         elif kind == 3:
-            os.symlink(self.rng.choice([b"a", b"../x", b"/etc/passwd", b"\xff \n", b"l" * 300]), path)
+            os.symlink(self.rng.choice([b"a", b"../x", b"/etc/passwd", b"\xff \n", b"l" * 200]), path)
         else:
             os.mkdir(path)
 

@@ -274,6 +274,37 @@ static void test_left_out(void)
 	tear_down(&b);
 }
 
+/* A second tree, as of a git directory that lies elsewhere: its paths are its own. */
+static void test_two_trees(void)
+{
+	static const char *const both[] = { "/made/up", "/elsewhere" };
+	struct bench b;
+	set_up(&b);
+	b.changes.roots = both;
+	b.changes.root_count = 2;
+	AUTO_FD lower = make_dir(b.state, "lower");
+	AUTO_FD upper = make_dir(b.state, "upper");
+	AUTO_FD dir = make_dir(upper, "d");
+	put(b.upper, "a", "first", 0644);
+	put(upper, "a", "second", 0644);
+	put(dir, "f", "inside", 0644);
+	add(&b, CHANGE_CREATED, "a", S_IFREG | 0644)->size = 5;
+	add(&b, CHANGE_CREATED, "a", S_IFREG | 0644)->layer = 1;
+	add(&b, CHANGE_CREATED, "d", S_IFDIR | 0755)->layer = 1;
+	add(&b, CHANGE_CREATED, "d/f", S_IFREG | 0644)->layer = 1;
+	struct changes_layer layers[2] = {
+		{ b.upper, b.lower, false, both[0] },
+		{ upper, lower, false, both[1] },
+	};
+	CHECK(apply_bases(layers, &b.changes, INT64_MAX, &b.changes.arena, &b.bases, &b.err) == 0);
+	CHECK(apply_run(layers, &b.changes, b.bases, &all, b.state, "journal", &b.report, &b.err) ==
+		0);
+	CHECK(b.report.counts[APPLY_DONE] == 4);
+	CHECK(holds(b.lower, "a", "first") && !there(b.lower, "d"));
+	CHECK(holds(lower, "a", "second") && holds(lower, "d/f", "inside"));
+	tear_down(&b);
+}
+
 /* A journal that is no journal is an error, changes nothing and is left for a person. */
 static void test_damaged_journal(void)
 {
@@ -457,6 +488,7 @@ int main(void)
 	RUN(test_conflicts);
 	RUN(test_link_in_the_way);
 	RUN(test_left_out);
+	RUN(test_two_trees);
 	RUN(test_damaged_journal);
 	RUN(test_sparse);
 	RUN(test_records);
