@@ -2,6 +2,8 @@
 #ifndef AGENTBOX_PLAN_BUILD_H
 #define AGENTBOX_PLAN_BUILD_H
 
+#include <string.h>
+
 #include "plan/host.h"
 #include "plan/plan.h"
 #include "plan/request.h"
@@ -51,6 +53,21 @@ int build_mounts(struct builder *builder);
 int build_grant_points(struct builder *builder);
 int build_grants(struct builder *builder);
 void build_etc(struct builder *builder);
+/* One more tree; `layer` as in struct build_grant. */
+int build_add_grant(struct builder *builder, const struct host_path *fact, bool write, int layer,
+	const char *why);
+/* Is it a place that the box makes itself, so that nothing of the host can stand there? */
+bool build_reserved(const char *target);
+
+/* Does a path lie in a tree? Neither begins with "/", or both do. */
+static inline bool build_lies_in(const char *path, const char *tree)
+{
+	size_t len = strlen(tree);
+	return strncmp(path, tree, len) == 0 && path[len] == '/';
+}
+
+/* mounts_git.c: the repository of a workspace that is a linked git worktree */
+int build_gitdir(struct builder *builder);
 
 /* layers.c */
 #define LAYERS_DIR "run/agentbox.layers" /* where they are put together, covered afterwards */

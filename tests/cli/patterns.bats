@@ -124,3 +124,80 @@ $memory"
 	quickly 20000
 	[ "$(find . -name '*.parquet' | wc -l)" = 20000 ]
 }
+
+# repository: "$top/main", with the worktree "$top/wt", which becomes the workspace.
+repository() {
+	needs git
+	export HOME=$top/home GIT_CONFIG_NOSYSTEM=1
+	mkdir "$HOME"
+	git config --global user.name A
+	git config --global user.email a@b.test
+	git init -q "$top/main"
+	cd "$top/main"
+	echo one >a
+	git add a
+	git commit -qm one
+	git worktree add -q -b wt "$top/wt"
+	cd "$top/wt"
+	as_author='env: {set: {GIT_AUTHOR_NAME: A, GIT_AUTHOR_EMAIL: a@b.test, GIT_COMMITTER_NAME: A, GIT_COMMITTER_EMAIL: a@b.test}}'
+}
+
+# everything DIR: names, kinds, contents and times of all that is in it.
+everything() {
+	(cd "$1" && find . -printf '%p %y %m %T@ %i\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum)
+}
+
+@test "A08: in a linked git worktree add and commit work, and the repository stays as it is" {
+	repository
+	policy_is <<<"filesystem: {workspace: overlay}
+$as_author"
+	everything "$top/main" >"$top/before"
+	echo x >f
+	box -- sh -c 'git add f && git commit -qm two && git log --oneline -1; git status --short'
+	want_exit 0
+	want '.stdout | endswith(" two\n")' '.warnings == []' '.enforcement.workspace | IN("overlay", "copy")' \
+		"[.changes[].path | select(startswith(\"$top/main/.git/\"))] | length > 2"
+	everything "$top/main" | cmp "$top/before" -
+	# The policy's patterns hold there, too.
+	policy_is <<<"filesystem: {workspace: overlay, hide: [config]}"
+	box -- sh -c "ls $top/main/.git; ls $top/main"
+	want '.stdout | contains("objects\n") and (contains("config") | not)' '.stdout | contains("a\n") | not'
+}
+
+@test "A08: a repository that the policy forbids or does not grant is named" {
+	repository
+	policy_is <<<"filesystem: {workspace: overlay, hide: [$top/main]}"
+	box -- true
+	want_error gitdir_outside_workspace
+	want ".error.message | contains(\"$top/main/.git\")" '.error.line == 2'
+	policy_is <<<"filesystem: {workspace: write}"
+	box -- true
+	want_exit 0
+	want ".warnings[] | select(.code == \"gitdir_not_shown\") | .message | contains(\"write: [$top/main/.git]\")"
+	policy_is <<<"filesystem: {workspace: write, write: [$top/main/.git]}
+$as_author"
+	echo x >f
+	box -- sh -c 'git add f && git commit -qm two'
+	want_exit 0
+	want '.warnings == []'
+	[ "$(git log --format=%s -1)" = two ]
+	policy_is <<<"filesystem: {workspace: read}"
+	box -- true
+	want '.warnings == []'
+}
+
+@test "A08: a .git file that a box made shows nothing else of the caller's" {
+	repository
+	mkdir -p "$top/private/worktrees/w"
+	echo S3CRET >"$top/private/key"
+	policy_is <<<"filesystem: {workspace: write}"
+	box -- sh -c "echo 'gitdir: $top/private/worktrees/w' >.git"
+	policy_is <<<"filesystem: {workspace: overlay}"
+	box -- sh -c "cat $top/private/key; ls $top/main $top/private; echo"
+	want '.stdout == "\n"' '[.warnings[].code] == ["gitdir_not_shown"]'
+	# Another worktree's directory, which names another place back.
+	echo "gitdir: $top/main/.git/worktrees/wt" >"$work/.git"
+	cd "$work"
+	box -- sh -c "ls $top/main; echo"
+	want '.stdout == "\n"' '[.warnings[].code] == ["gitdir_not_shown"]'
+}
