@@ -33,8 +33,9 @@ struct build_grant {
 	const char *target; /* without the leading "/" */
 	const struct host_path *fact;
 	bool write;
-	int layer;  /* index into the plan's layers; -1: shown directly */
-	bool under; /* its mount point lies in a tree of the host, so it is there already */
+	int layer;   /* index into the plan's layers; -1: shown directly */
+	bool nested; /* a mount of the host in a layer's tree, which nobody asked for by name */
+	bool under;  /* its mount point lies in a tree of the host, so it is there already */
 	const char *why;
 };
 
@@ -68,6 +69,12 @@ static inline bool build_lies_in(const char *path, const char *tree)
 
 /* mounts_git.c: the repository of a workspace that is a linked git worktree */
 int build_gitdir(struct builder *builder);
+
+/* mounts_nested.c: mounts of the host in what is shown through a layer */
+int build_nested(struct builder *builder);
+
+/* The match that hides a path or a directory that it lies in, or NULL. */
+const struct host_match *build_hidden_by(const struct builder *builder, const char *path);
 
 /* layers.c */
 #define LAYERS_DIR "run/agentbox.layers" /* where they are put together, covered afterwards */

@@ -1,6 +1,6 @@
 /*
  * host: the facts that plans rest on. The only part of plan/ (with host_user, host_match, host_git,
- * host_cgroup and host_diagnosis) that looks at the kernel; it judges nothing.
+ * host_mounts, host_cgroup and host_diagnosis) that looks at the kernel; it judges nothing.
  */
 #define _GNU_SOURCE
 #include "plan/host.h"
@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "plan/host_git.h"
 #include "plan/host_match.h"
+#include "plan/host_mounts.h"
 #include "plan/host_user.h"
 #include "plan/places.h"
 #include "plan/request.h"
@@ -265,6 +266,16 @@ static void probe_git(struct host *host, struct host_path **paths, const char *w
 		probe_grant(host, paths, host->git.common);
 }
 
+/* Mounts inside of what is shown through a layer; more than can be shown are not looked at. */
+static void probe_mounts(struct host *host, struct host_path **paths, const char *workspace)
+{
+	enum { LOOKED_AT_MAX = 64 };
+	const char *trees[2] = { workspace, host->git.common };
+	host_mounts_probe(trees, host->git.common ? 2 : 1, host);
+	for (size_t i = 0; i < host->mount_count && i < LOOKED_AT_MAX; i++)
+		probe_grant(host, paths, host->mounts[i].path);
+}
+
 static void probe_grants(
 	const struct policy *policy, const struct request *request, struct host *host)
 {
@@ -279,6 +290,8 @@ static void probe_grants(
 		probe_grant(host, &paths, request->workspace);
 	if (policy->fs.workspace == WORKSPACE_WRITE || policy->fs.workspace == WORKSPACE_OVERLAY)
 		probe_git(host, &paths, request->workspace);
+	if (policy->fs.workspace == WORKSPACE_OVERLAY)
+		probe_mounts(host, &paths, request->workspace);
 }
 
 const struct host_path *host_find(const struct host *host, const char *path)

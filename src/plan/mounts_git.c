@@ -23,22 +23,12 @@ static bool granted(const struct builder *builder, const char *dir, bool written
 	return false;
 }
 
-/* What hides a directory, or NULL. */
-static const struct host_match *hidden_by(const struct builder *builder, const char *dir)
-{
-	const struct host *host = builder->host;
-	for (size_t i = 0; i < host->hidden_count; i++)
-		if (within(dir, host->hidden[i].path))
-			return &host->hidden[i];
-	return NULL;
-}
-
 /* Whoever hides ".git" itself wants none of it. */
 static bool unwanted(struct builder *builder)
 {
 	const char *name =
 		arena_join(&builder->plan->arena, builder->request->workspace, "/.git", "");
-	return hidden_by(builder, name) != NULL;
+	return build_hidden_by(builder, name) != NULL;
 }
 
 static int refuse(struct builder *builder, const char *dir, const struct host_match *hidden)
@@ -68,7 +58,8 @@ int build_gitdir(struct builder *builder)
 {
 	const struct host_git *git = &builder->host->git;
 	bool layered = builder->policy->fs.workspace == WORKSPACE_OVERLAY;
-	if (!builder->workspace_shown || !git->admin || unwanted(builder))
+	bool written = layered || builder->policy->fs.workspace == WORKSPACE_WRITE;
+	if (!builder->workspace_shown || !written || !git->admin || unwanted(builder))
 		return 0;
 	const char *dir = git->common ? git->common : git->admin;
 	bool shown = layered && git->common && !build_reserved(dir + 1);
@@ -78,7 +69,7 @@ int build_gitdir(struct builder *builder)
 		warn(builder, git);
 		return 0;
 	}
-	const struct host_match *hidden = hidden_by(builder, git->admin);
+	const struct host_match *hidden = build_hidden_by(builder, git->admin);
 	if (hidden)
 		return refuse(builder, dir, hidden);
 	const struct host_path *fact = host_find(builder->host, dir);

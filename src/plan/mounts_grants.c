@@ -183,7 +183,8 @@ int build_grant_points(struct builder *builder)
 	const struct policy *policy = builder->policy;
 	if (add_list(builder, policy->fs.read, policy->fs.read_count, false) < 0 ||
 		add_list(builder, policy->fs.write, policy->fs.write_count, true) < 0 ||
-		add_workspace(builder) < 0 || build_gitdir(builder) < 0)
+		add_workspace(builder) < 0 || build_gitdir(builder) < 0 ||
+		build_nested(builder) < 0)
 		return -1;
 	if (builder->grant_count > 1)
 		qsort(builder->grants, builder->grant_count, sizeof *builder->grants, by_depth);
@@ -219,8 +220,20 @@ static void mount_grant(struct builder *builder, const struct build_grant *grant
 	/* overlayfs takes no tree with mounts in it. */
 	bool alone = grant->layer >= 0 && !builder->layers[grant->layer].copy;
 	op->flags = OPF_GRANT | (S_ISDIR(mode) && !alone ? OPF_RECURSIVE : 0) |
-		    (grant->write ? 0 : OPF_READONLY) | (grant->under ? OPF_UNDER_GRANT : 0) |
+		    (grant->write ? 0 : OPF_READONLY) | (grant->nested ? OPF_OPTIONAL : 0) |
+		    (grant->under ? OPF_UNDER_GRANT : 0) |
 		    (S_ISCHR(mode) || S_ISBLK(mode) ? OPF_DEVICE : 0);
+}
+
+const struct host_match *build_hidden_by(const struct builder *builder, const char *path)
+{
+	const struct host *host = builder->host;
+	for (size_t i = 0; i < host->hidden_count; i++) {
+		const char *hidden = host->hidden[i].path;
+		if (strcmp(path, hidden) == 0 || build_lies_in(path, hidden))
+			return &host->hidden[i];
+	}
+	return NULL;
 }
 
 /* The grant that shows a path in the end: the deepest that it is or lies in. */
@@ -367,7 +380,8 @@ static void hold_nested(struct builder *builder)
 		for (size_t k = 0; k < i; k++)
 			if (build_lies_in(inner->target, builder->grants[k].target))
 				outer = &builder->grants[k];
-		if (outer && outer->write && !inner->write)
+		/* What is renamed in a layer stays where it is on the host. */
+		if (outer && outer->write && !inner->write && !inner->nested)
 			pin_parents(builder, outer, inner->target, inner->why);
 	}
 }
