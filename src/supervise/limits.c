@@ -34,6 +34,21 @@ static uint64_t counted(uint64_t number)
 	return number == UNKNOWN ? 0 : number;
 }
 
+/* Even on all its processors at once the box cannot have used the rest before that. */
+static uint64_t interval_us(uint64_t left, unsigned width)
+{
+	if (width == 0)
+		width = 1;
+	uint64_t least = LOOK_BEYOND_US / width, wait = left / width;
+	if (least > LOOK_USUAL_US)
+		least = LOOK_USUAL_US;
+	if (least < LOOK_MIN_US)
+		least = LOOK_MIN_US;
+	if (wait < least)
+		return least;
+	return wait < LOOK_MAX_US ? wait : LOOK_MAX_US;
+}
+
 static bool runs(const struct run *run)
 {
 	return run->state == STATE_RUNNING || run->state == STATE_TERMINATING;
@@ -42,7 +57,11 @@ static bool runs(const struct run *run)
 static int64_t time_due(const struct run *run)
 {
 	const struct plan_cgroup *plan = &run->plan->cgroup;
-	return runs(run) && plan->kind != CGROUP_NONE && plan->cpu_us ? run->next_look : NEVER;
+	if (!runs(run) || plan->kind == CGROUP_NONE || plan->cpu_us == 0)
+		return NEVER;
+	if (run->next_look)
+		return run->next_look;
+	return run->started + (int64_t)interval_us(plan->cpu_us, plan->cpu_width) * 1000;
 }
 
 /* Not at once: the shortest commands are over before it is of use. */
@@ -58,21 +77,6 @@ int64_t limits_due(const struct run *run)
 {
 	int64_t time = time_due(run), watch = watch_due(run);
 	return time < watch ? time : watch;
-}
-
-/* Even on all its processors at once the box cannot have used the rest before that. */
-static uint64_t interval_us(uint64_t left, unsigned width)
-{
-	if (width == 0)
-		width = 1;
-	uint64_t least = LOOK_BEYOND_US / width, wait = left / width;
-	if (least > LOOK_USUAL_US)
-		least = LOOK_USUAL_US;
-	if (least < LOOK_MIN_US)
-		least = LOOK_MIN_US;
-	if (wait < least)
-		return least;
-	return wait < LOOK_MAX_US ? wait : LOOK_MAX_US;
 }
 
 static void look_at_time(struct run *run)
@@ -206,7 +210,11 @@ void limits_read(struct run *run)
 		return;
 	struct usage *usage = &run->result->usage;
 	struct cgroup_counters *is = &run->counters;
-	cgroup_read(&run->box->cgroup, is);
+	/* What init has waited for, which is everybody, is divided already. */
+	bool divided = !run->have_ended || usage->cpu_user_us == UNKNOWN;
+	cgroup_read(&run->box->cgroup, divided, is);
+	if (!divided && is->cpu_user_us == UNKNOWN && is->cpu_us != UNKNOWN)
+		cgroup_divide(is->cpu_us, usage->cpu_user_us, usage->cpu_system_us, is);
 	/* Both or neither, so that they are of one source. */
 	if (is->cpu_user_us != UNKNOWN && is->cpu_system_us != UNKNOWN) {
 		usage->cpu_user_us = is->cpu_user_us;
