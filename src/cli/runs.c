@@ -128,11 +128,9 @@ int runs_open(size_t at, bool make, char *ret_path)
 		return -ENOENT;
 	snprintf(ret_path, PATH_MAX, "%s/" BELOW, base);
 	/* Every run comes by here: one call, as long as there is nothing and no link. */
-	AUTO_FD fd = -ELOOP;
-	if (!make)
-		fd = sys_openat2(AT_FDCWD, ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-			SYS_RESOLVE_NO_SYMLINKS);
-	if (fd < 0 && fd != -ENOENT)
+	AUTO_FD fd = sys_openat2(
+		AT_FDCWD, ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, SYS_RESOLVE_NO_SYMLINKS);
+	if (fd < 0 && (make || fd != -ENOENT))
 		fd = walk(at, make, base);
 	else if (fd >= 0 && is_runtime(at) && !ours_alone(AT_FDCWD, base))
 		return -ENOENT;
@@ -192,42 +190,25 @@ static int make_locked(int dir, const char *name)
 	return r;
 }
 
-static int give_name(int dir, const char *from, const char *to)
-{
-	int r = sys_rename_noreplace(dir, from, dir, to);
-	if (r == -EEXIST) {
-		/* Of a dead run whose process had our number; what it left is to go first. */
-		struct runs_findings findings = { 0 };
-		runs_collect(RUNS_ALL, &findings);
-		arena_free(&findings.arena);
-		r = sys_rename_noreplace(dir, from, dir, to);
-	}
-	/* A file system that knows only the plain form. */
-	if (r == -EINVAL)
-		r = renameat(dir, from, dir, to) < 0 ? -errno : 0;
-	return r;
-}
-
 /*
- * Under its own name the record is complete and locked from the first moment on; a crash before
- * leaves only the other name, and no group is made before this is over.
+ * The record under its own name. A crash before it is written leaves an empty one, which names
+ * nothing; and no group is made before this is over.
  */
 static int make_in(int dir, const struct plan_cgroup *groups, const struct buf *content)
 {
-	char name[RUNS_NAME_SIZE + sizeof RUNS_NEW_PREFIX];
-	snprintf(name, sizeof name, RUNS_NEW_PREFIX "%s", groups->name);
+	const char *name = groups->name;
 	AUTO_FD file = -EAGAIN;
 	for (int i = 0; file == -EAGAIN && i < NEW_FILES; i++) {
-		/* Of a dead run that had our number; a living one there is not. */
+		/* Of a dead run whose process had our number; what it left is to go first. */
+		struct runs_findings findings = { 0 };
 		if (i > 0)
-			(void)unlinkat(dir, name, 0);
+			runs_collect(RUNS_ALL, &findings);
+		arena_free(&findings.arena);
 		file = make_locked(dir, name);
 	}
 	if (file < 0)
-		return file;
+		return file == -EAGAIN ? -EEXIST : file;
 	int r = fd_write_full(file, buf_text(content), content->len);
-	if (r == 0)
-		r = give_name(dir, name, groups->name);
 	if (r < 0) {
 		(void)unlinkat(dir, name, 0);
 		return r;

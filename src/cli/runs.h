@@ -81,8 +81,8 @@ int runs_open(size_t at, bool make, char *ret_path);
 bool runs_is_name(const char *name);
 
 /*
- * The name under which a record is until it is complete: a file of that kind which can be locked
- * belongs to a run that made nothing.
+ * What a record's name once began with until it was complete: a file of that kind which can be
+ * locked belongs to a run that made nothing.
  */
 #define RUNS_NEW_PREFIX ".new-"
 

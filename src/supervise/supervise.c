@@ -91,8 +91,7 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 		.msg_fd = -1,
 		.listener = -1,
 		.tty = { .master = -1, .caller = -1 },
-		.counters = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
-			UNKNOWN },
+		.counters = CGROUP_NOTHING_COUNTED,
 		.chunk = chunk,
 	};
 	run_begin(&run);
