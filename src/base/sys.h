@@ -76,6 +76,7 @@ struct sys_landlock_path_beneath_attr {
 #define SYS_RESOLVE_NO_MAGICLINKS 0x02u
 #define SYS_RESOLVE_NO_SYMLINKS   0x04u
 #define SYS_RESOLVE_BENEATH       0x08u
+#define SYS_RESOLVE_IN_ROOT       0x10u
 #define SYS_AT_RECURSIVE          0x8000
 #define SYS_CLOSE_RANGE_CLOEXEC   4u
 #define SYS_CLONE_NEWTIME         0x80u

@@ -34,6 +34,7 @@ struct child {
 	int tty_fd;                         /* slave of the box's terminal; -1: none */
 	int ruleset_fd;                     /* of Landlock; -1: none */
 	pid_t payload;
+	pid_t renamer; /* the process of renames.c; 0: none */
 	bool have_trees;
 	int trees[PLAN_GRANTS_MAX];  /* as root, by plan_op.tree: the granted trees */
 	const struct cgroup *cgroup; /* the supervisor's copy of descriptors, until inherit */
@@ -60,6 +61,14 @@ int cgroup_fail(const struct cgroup_place *place, enum err_code code, int errnum
  * Takes over `lower`, a detached copy of the tree. A detached mount to be put in place, or -errno.
  */
 int layer_mount(const struct child *child, const struct plan_layer *layer, int lower);
+
+/*
+ * renames.c: make the process that renames for the command; it takes `sock` (see renames.h), which
+ * stays the caller's. Failure shows as the end of that socket. And end it, so that it is no process
+ * of the command's.
+ */
+void renames_start(struct child *child, int sock);
+void renames_end(struct child *child);
 
 /* Report to the supervisor and end this process. */
 _Noreturn void child_die(const struct child *child, enum stage stage, struct err *err);

@@ -75,8 +75,9 @@ static uint64_t end_leftovers(void)
 	}
 }
 
-static _Noreturn void finish(const struct child *child)
+static _Noreturn void finish(struct child *child)
 {
+	renames_end(child);
 	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_GONE };
 	msg.gone.leftover_killed = end_leftovers();
 	struct statfs fs;
@@ -95,12 +96,14 @@ static _Noreturn void finish(const struct child *child)
 }
 
 /* Reap what has ended; when it was the command, tell, clean up and end. */
-static void reap(const struct child *child)
+static void reap(struct child *child)
 {
 	int status;
 	struct rusage usage;
 	pid_t pid;
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+		if (pid == child->renamer)
+			child->renamer = 0;
 		if (pid != child->payload)
 			continue;
 		tell_ended(child, status, &usage);
@@ -108,20 +111,28 @@ static void reap(const struct child *child)
 	}
 }
 
-/* A word from the supervisor: pass a signal to all; anything else, or its death, ends the box. */
-static void listen(const struct child *child)
+/*
+ * A word from the supervisor: pass a signal to all, or make the process that renames; anything
+ * else, or its death, ends the box.
+ */
+static void listen(struct child *child)
 {
 	struct sync_msg msg;
 	int fd = -1;
 	int r = sync_recv(child->status_fd, &msg, &fd);
 	if (r == -EAGAIN)
 		return;
+	if (r == 1 && msg.kind == SYNC_RENAMES && child->plan->renames) {
+		renames_start(child, fd);
+		close(fd);
+		return;
+	}
 	if (r != 1 || msg.kind != SYNC_SIGNAL || msg.signal <= 0 || msg.signal >= NSIG)
 		_exit(125);
 	kill(-1, msg.signal);
 }
 
-static _Noreturn void watch(const struct child *child, int signal_fd)
+static _Noreturn void watch(struct child *child, int signal_fd)
 {
 	struct pollfd fds[] = {
 		{ .fd = signal_fd, .events = POLLIN },
@@ -177,7 +188,8 @@ _Noreturn void init_main(struct child *child)
 	/* From here on only the payload holds the setup socket: its end of file is the exec. */
 	close(child->setup_fd);
 	child->setup_fd = -1;
-	if (child->ruleset_fd >= 0)
+	/* The process that renames will need the rules. */
+	if (child->ruleset_fd >= 0 && !child->plan->renames)
 		close(child->ruleset_fd);
 	sigset_t mask;
 	sigemptyset(&mask);

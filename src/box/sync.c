@@ -18,6 +18,7 @@ static size_t size_of(uint32_t kind)
 	case SYNC_FDS:
 	case SYNC_EXECING:
 	case SYNC_LAYER:
+	case SYNC_RENAMES:
 		return HEAD;
 	case SYNC_FAILED:
 		return sizeof(struct sync_msg);
@@ -56,7 +57,8 @@ int sync_send(int sock, const struct sync_msg *msg, int fd)
 
 static bool kind_has_fd(uint32_t kind)
 {
-	return kind == SYNC_FDS || kind == SYNC_EXECING || kind == SYNC_LAYER;
+	return kind == SYNC_FDS || kind == SYNC_EXECING || kind == SYNC_LAYER ||
+	       kind == SYNC_RENAMES;
 }
 
 int sync_check(const void *data, uint64_t len, int fd_count)

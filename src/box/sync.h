@@ -11,6 +11,7 @@
  *	   |<- setup: EXECING (seccomp listener) ---------------------------|
  *	   |<= setup: end of file: execve worked ===========================|
  *	   |-- status: SIGNAL (pass a signal to all of the box) ->|
+ *	   |-- status: RENAMES (make the process that renames, with its socket) ->|
  *	   |<- status: ENDED (wait status, usage) ---|   the command has ended
  *	   |<- status: GONE (leftovers) -------------|   all other processes are reaped
  *	   |<= status: end of file, init's pidfd readable
@@ -39,6 +40,7 @@ enum sync_kind {
 	SYNC_SIGNAL,  /* status, downwards: signal */
 	SYNC_LAYER, /* setup: one descriptor, what a private layer is written to; in their order */
 	SYNC_TREES, /* setup, downwards, once: as many descriptors as there are grants */
+	SYNC_RENAMES, /* status, downwards: one descriptor, the renamer's end (see renames.h) */
 };
 
 #define SYNC_MAGIC 0x61626f78u

@@ -143,6 +143,8 @@ static int build_all(struct builder *builder, const struct filter *filter)
 	plan->pass_stdin = builder->request->pass_stdin;
 	plan->words = builder->request->words;
 	plan->words_len = builder->request->words_len;
+	plan->renames = filter->renames != 0;
+	plan->nesting = builder->policy->nesting;
 	static const char *const keyring[] = { "add_key", "keyctl", "request_key" };
 	for (size_t i = 0; i < builder->policy->sys_allow_count; i++)
 		for (size_t k = 0; k < sizeof keyring / sizeof *keyring; k++)

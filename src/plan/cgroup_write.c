@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A share of processors is a share of each tenth of a second, which is what a new group has. */
+/* A share of processors is a share of each tenth of a second. */
 #define PERIOD_US 100000u
 
 struct writing {
@@ -53,11 +53,12 @@ static const char *pinned(struct writing *w)
 		(uint64_t)host->cgroup.number * count);
 }
 
-/* One more for init, but the kernel takes no more than its own largest number of processes. */
-static uint64_t pids_max(const struct policy_limits *asked)
+/* With agentbox's own; but the kernel takes no more than its own largest number of processes. */
+static uint64_t pids_max(const struct writing *w, const struct policy_limits *asked)
 {
 	const uint64_t kernel_max = 4194304; /* PID_MAX_LIMIT */
-	return asked->pids.value < kernel_max ? asked->pids.value + 1 : kernel_max;
+	uint64_t own = plan_own_processes(w->builder->plan);
+	return asked->pids.value < kernel_max - own ? asked->pids.value + own : kernel_max;
 }
 
 /* "+memory +pids"; NULL for none. */
@@ -98,7 +99,7 @@ static void write_v2(struct writing *w, const struct cgroup_place *place, unsign
 		put(w, 0, "limits.memory", "memory.swap.max", "0")->optional = true;
 	}
 	if (asked->pids.value && cgroup->pids == 0)
-		put(w, 0, "limits.pids", "pids.max", text_of(w, pids_max(asked)));
+		put(w, 0, "limits.pids", "pids.max", text_of(w, pids_max(w, asked)));
 	if (limits & LIMIT_CPUS)
 		put(w, 0, "limits.cpus", "cpu.max",
 			arena_printf(
@@ -145,9 +146,10 @@ static void write_v1(struct writing *w, unsigned limits)
 	}
 	if (asked->pids.value && v1[CONTROLLER_PIDS].dir && v1[CONTROLLER_PIDS].writable)
 		put(w, group_v1(w, CONTROLLER_PIDS), "limits.pids", "pids.max",
-			text_of(w, pids_max(asked)));
+			text_of(w, pids_max(w, asked)));
 	if (limits & LIMIT_CPUS) {
 		group = group_v1(w, CONTROLLER_CPU);
+		put(w, group, "limits.cpus", "cpu.cfs_period_us", text_of(w, PERIOD_US));
 		put(w, group, "limits.cpus", "cpu.cfs_quota_us", text_of(w, quota_us(asked)));
 	}
 	if (limits & LIMIT_CPU)

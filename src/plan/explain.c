@@ -196,6 +196,10 @@ static void put_calls(struct words *words, const struct plan *plan)
 	words_policy_calls(words, plan->policy);
 	words_line(words, "  held by: seccomp filter %s, %zu instructions", plan->filter.name,
 		plan->filter.count);
+	if (plan->renames)
+		words_line(words,
+			"  renames: done for the command by a process of agentbox's in the "
+			"box, as overlayfs cannot rename all directories itself");
 }
 
 static void put_env(struct words *words, const struct plan *plan)

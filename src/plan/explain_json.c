@@ -387,6 +387,7 @@ static void put_filter(struct json *json, const struct plan *plan)
 	json_put_uint(json, "instructions", plan->filter.count);
 	json_put_text(json, "sha256", plan->filter.sha256);
 	put_bits(json, "flags", plan->filter_flags, filter_flags);
+	json_put_bool(json, "renames", plan->renames);
 	json_put_text(json, "on_violation", plan->kill_on_violation ? "kill" : "errno");
 	json_close(json);
 }

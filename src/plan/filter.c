@@ -108,7 +108,7 @@ static int apply_list(
 	return 0;
 }
 
-static int compile_custom(const struct policy *policy, struct arena *arena,
+static int compile_custom(const struct policy *policy, bool renames, struct arena *arena,
 	struct filter *ret_filter, struct err *err)
 {
 	uint8_t actions[FILTER_NUMBERS];
@@ -117,6 +117,7 @@ static int compile_custom(const struct policy *policy, struct arena *arena,
 	if (apply_list(policy, true, actions, err) < 0 ||
 		apply_list(policy, false, actions, err) < 0)
 		return -1;
+	unsigned renamed = renames ? filter_rename_actions(ARCH_NATIVE, actions) : 0;
 
 	struct sock_filter scratch[FILTER_PROGRAM_MAX];
 	int count = filter_compile(ARCH_NATIVE, actions, scratch);
@@ -127,19 +128,42 @@ static int compile_custom(const struct policy *policy, struct arena *arena,
 	memcpy(program, scratch, size);
 	char *digest = arena_alloc(arena, SHA256_DIGEST_STRING_LENGTH);
 	SHA256Data((const uint8_t *)program, size, digest);
-	*ret_filter = (struct filter){
-		.program = program, .count = (size_t)count, .name = "custom", .sha256 = digest
-	};
+	*ret_filter = (struct filter){ .program = program,
+		.count = (size_t)count,
+		.name = "custom",
+		.sha256 = digest,
+		.renames = renamed };
 	return 0;
+}
+
+/*
+ * overlayfs answers EXDEV to the rename of a directory that comes from below, and few programs know
+ * what to do then. Where a run falls back to a copy, renames are only slower than they had to be.
+ */
+static bool wants_renames(const struct policy *policy)
+{
+	return policy->fs.workspace == WORKSPACE_OVERLAY && policy->fs.backend != BACKEND_COPY;
 }
 
 int filter_get(const struct policy *policy, struct arena *arena, struct filter *ret_filter,
 	struct err *err)
 {
+	bool renames = wants_renames(policy), strict = policy->profile == PROFILE_STRICT;
 	if (policy->nesting || policy->sys_allow_count || policy->sys_deny_count)
-		return compile_custom(policy, arena, ret_filter, err);
-	*ret_filter = policy->profile == PROFILE_STRICT ? filter_strict : filter_default;
+		return compile_custom(policy, renames, arena, ret_filter, err);
+	if (renames)
+		*ret_filter = strict ? filter_strict_renames : filter_default_renames;
+	else
+		*ret_filter = strict ? filter_strict : filter_default;
 	return 0;
+}
+
+bool filter_renames(const struct filter *filter, const struct seccomp_data *call)
+{
+	if (!filter->renames || filter_must_kill(call))
+		return false;
+	const struct filter_call *row = filter_call_numbered(ARCH_NATIVE, (uint32_t)call->nr);
+	return row && (filter->renames & filter_rename_bit(row));
 }
 
 bool filter_profile_allows(bool strict, const struct seccomp_data *call)

@@ -17,7 +17,8 @@ struct seccomp_data;
 struct violation;
 
 /*
- * The ready program for a policy. Nothing is kept between runs: compiling costs less than opening a
+ * The ready program for a policy; with its renames handed over where the workspace is shown by
+ * overlayfs. Nothing is kept between runs: compiling costs less than opening a
  * cached file would, and a file could be changed. Memory from `arena` or static.
  * Errors: policy_invalid (a name that is unknown, denied though the start needs it, or allowed
  * though `nesting: deny` holds what it does) and unsupported (allowed, but not there on this
@@ -32,6 +33,12 @@ uint32_t filter_simulate(const struct filter *filter, const struct seccomp_data 
 /* Number of a system call's name on this architecture, -1 when unknown; and the name, or NULL. */
 int filter_number(const char *name);
 const char *filter_name(int number);
+
+/*
+ * Is it a rename that the program hands over to be done on the caller's behalf? Then it is no
+ * violation. False for one that the policy refuses.
+ */
+bool filter_renames(const struct filter *filter, const struct seccomp_data *call);
 
 /* Does the profile `default`, or `strict`, allow this call with these arguments? */
 bool filter_profile_allows(bool strict, const struct seccomp_data *call);

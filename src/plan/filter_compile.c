@@ -239,6 +239,7 @@ static uint32_t answer_value(enum filter_action action)
 	case ACT_ALLOW:
 		return SECCOMP_RET_ALLOW;
 	case ACT_REFUSE:
+	case ACT_RENAME:
 		return SECCOMP_RET_USER_NOTIF;
 	default:
 		return SECCOMP_RET_ERRNO | ENOSYS;
@@ -366,6 +367,21 @@ void filter_actions(
 			action = ACT_ALLOW;
 		ret_actions[call->number[arch]] = action;
 	}
+}
+
+unsigned filter_rename_actions(enum filter_arch arch, uint8_t actions[FILTER_NUMBERS])
+{
+	unsigned renames = 0;
+	const struct filter_call *call;
+	for (size_t i = 0; (call = filter_call(i)); i++) {
+		unsigned bit = filter_rename_bit(call);
+		int number = call->number[arch];
+		if (!bit || number < 0 || actions[number] != ACT_ALLOW)
+			continue;
+		actions[number] = ACT_RENAME;
+		renames |= bit;
+	}
+	return renames;
 }
 
 int filter_compile(enum filter_arch arch, const uint8_t actions[FILTER_NUMBERS],

@@ -18,6 +18,12 @@ void filter_actions(
 	enum filter_arch arch, bool strict, bool nesting, uint8_t ret_actions[FILTER_NUMBERS]);
 
 /*
+ * Let the listener have the renames that these actions allow; one that is refused stays refused.
+ * Returns which they are (enum filter_renames).
+ */
+unsigned filter_rename_actions(enum filter_arch arch, uint8_t actions[FILTER_NUMBERS]);
+
+/*
  * Write the program for these actions. Returns the number of instructions, or -E2BIG (nothing
  * that is written then means anything).
  */

@@ -126,6 +126,13 @@ enum filter_answer filter_explain(const struct filter *filter, const struct poli
 
 	unsigned set = filter_outcomes(filter, ARCH_NATIVE, (uint32_t)row->number[ARCH_NATIVE]);
 	const char *by = decided_by(row, policy, arena);
+	if (filter->renames & filter_rename_bit(row)) {
+		*ret_words = arena_printf(arena,
+			"%s is allowed %s; as the workspace is an overlay, a process of agentbox's "
+			"in the box does it for the caller, so that directories can be renamed",
+			name, by);
+		return FILTER_ALLOWED;
+	}
 	if (set == OUTCOME_ALLOW) {
 		*ret_words = arena_printf(arena, "%s is allowed %s", name, by);
 		return FILTER_ALLOWED;

@@ -11,25 +11,27 @@
 
 #include "plan/filter_compile.h"
 
-static int print_profile(enum filter_arch arch, const char *name, bool strict)
+static int print_profile(enum filter_arch arch, const char *name, bool strict, bool renames)
 {
 	uint8_t actions[FILTER_NUMBERS];
 	struct sock_filter program[FILTER_PROGRAM_MAX];
 	filter_actions(arch, strict, false, actions);
+	unsigned renamed = renames ? filter_rename_actions(arch, actions) : 0;
 	int count = filter_compile(arch, actions, program);
 	if (count < 0)
 		return -1;
 	char digest[SHA256_DIGEST_STRING_LENGTH];
 	SHA256Data((const uint8_t *)program, (size_t)count * sizeof *program, digest);
 
-	printf("static const struct sock_filter filter_%s_program[] = {\n", name);
+	const char *variant = renames ? "_renames" : "";
+	printf("static const struct sock_filter filter_%s%s_program[] = {\n", name, variant);
 	for (int i = 0; i < count; i++)
 		printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", program[i].code, program[i].jt,
 			program[i].jf, program[i].k);
-	printf("};\n\nstatic const struct filter filter_%s = {\n", name);
-	printf("\t.program = filter_%s_program,\n\t.count = %d,\n\t.name = \"%s\",\n", name, count,
-		name);
-	printf("\t.sha256 = \"%s\",\n};\n\n", digest);
+	printf("};\n\nstatic const struct filter filter_%s%s = {\n", name, variant);
+	printf("\t.program = filter_%s%s_program,\n\t.count = %d,\n\t.name = \"%s\",\n", name,
+		variant, count, name);
+	printf("\t.sha256 = \"%s\",\n\t.renames = %u,\n};\n\n", digest, renamed);
 	return 0;
 }
 
@@ -39,9 +41,10 @@ int main(int argc, char **argv)
 		if (argc != 2 || strcmp(argv[1], filter_arch_name(arch)) != 0)
 			continue;
 		printf("/* Made by filter_gen for %s. */\n#include \"plan/filter.h\"\n\n", argv[1]);
-		if (print_profile(arch, "default", false) < 0 ||
-			print_profile(arch, "strict", true) < 0)
-			return EXIT_FAILURE;
+		for (int kind = 0; kind < 4; kind++)
+			if (print_profile(
+				    arch, kind & 1 ? "strict" : "default", kind & 1, kind & 2) < 0)
+				return EXIT_FAILURE;
 		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 	}
 	fprintf(stderr, "usage: filter_gen x86_64|aarch64\n");

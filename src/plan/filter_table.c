@@ -83,6 +83,15 @@ const struct filter_call *filter_call_nearest(enum filter_arch arch, const char 
 	return best;
 }
 
+unsigned filter_rename_bit(const struct filter_call *call)
+{
+	if (strcmp(call->name, "rename") == 0)
+		return FILTER_RENAME;
+	if (strcmp(call->name, "renameat") == 0)
+		return FILTER_RENAMEAT;
+	return strcmp(call->name, "renameat2") == 0 ? FILTER_RENAMEAT2 : 0;
+}
+
 uint32_t filter_arch_audit(enum filter_arch arch)
 {
 	return arch == ARCH_X86_64 ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_AARCH64;

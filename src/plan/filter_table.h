@@ -26,6 +26,7 @@ enum filter_action {
 	ACT_ABSENT, /* ENOSYS, nobody is told */
 	ACT_ALLOW,
 	ACT_REFUSE, /* the listener is told */
+	ACT_RENAME, /* the listener is told, and it is no violation: done on the caller's behalf */
 	ACT_CLONE,  /* from here on: depends on the arguments */
 	ACT_UNSHARE,
 	ACT_SOCKET,
@@ -72,6 +73,9 @@ const struct filter_call *filter_call_numbered(enum filter_arch arch, uint32_t n
 
 /* The row whose name is closest to `name` and exists on `arch`; NULL when none is near. */
 const struct filter_call *filter_call_nearest(enum filter_arch arch, const char *name);
+
+/* Which of the renames (enum filter_renames) a row is; 0: none. */
+unsigned filter_rename_bit(const struct filter_call *call);
 
 /* AUDIT_ARCH_* value, and the name ("x86_64"). */
 uint32_t filter_arch_audit(enum filter_arch arch);

@@ -58,12 +58,13 @@ int build_limits(struct builder *builder)
 			"limits.file_size");
 	/*
 	 * Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, so it is exact for a box;
-	 * one more for init, which is not the command's. Not beside a group that holds the same:
+	 * one more for init, which is not the command's, and one for the process that does its
+	 * renames. Not beside a group that holds the same:
 	 * only the group counts how often it refused, so nothing else may refuse first.
 	 */
 	if (limits->pids.value && !plan->cgroup.pids_max)
-		rlimit(builder, RLIMIT_NPROC, limits->pids.value + 1, limits->pids.value + 1,
-			"limits.pids");
+		rlimit(builder, RLIMIT_NPROC, limits->pids.value + plan_own_processes(plan),
+			limits->pids.value + plan_own_processes(plan), "limits.pids");
 	cpu_limit(builder);
 	return 0;
 }

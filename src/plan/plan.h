@@ -154,12 +154,18 @@ struct plan_watch {
 	unsigned width; /* how many processors the box can use at once, at least 1 */
 };
 
-/* A ready seccomp program. */
+/*
+ * A ready seccomp program. `renames`: the calls of the rename family (FILTER_RENAME_*) that it
+ * hands to the listener though it does not refuse them: the supervisor has them done on the
+ * caller's behalf.
+ */
+enum filter_renames { FILTER_RENAME = 1, FILTER_RENAMEAT = 2, FILTER_RENAMEAT2 = 4 };
 struct filter {
 	const struct sock_filter *program;
 	size_t count;       /* instructions */
 	const char *name;   /* "default", "strict", "custom" */
 	const char *sha256; /* of the program; hex */
+	unsigned renames;   /* enum filter_renames; 0: they are the kernel's, or refused */
 };
 
 struct plan {
@@ -213,6 +219,8 @@ struct plan {
 	struct filter filter;
 	unsigned filter_flags; /* SECCOMP_FILTER_FLAG_* for the installation */
 	bool kill_on_violation;
+	bool renames; /* some renames are done by a process of agentbox's in the box */
+	bool nesting; /* processes of the box can have a root directory of their own */
 
 	/* the command */
 	const char *const *argv; /* NULL-terminated */
@@ -240,6 +248,12 @@ struct plan {
 	const struct host *host;
 	struct arena arena;
 };
+
+/* How many processes of a box are agentbox's own, and not counted as the command's. */
+static inline uint64_t plan_own_processes(const struct plan *plan)
+{
+	return plan->renames ? 2 : 1;
+}
 
 /*
  * Decide everything. Asks the kernel nothing. Errors: unsupported, grant_is_symlink,

@@ -1,7 +1,8 @@
 /*
  * listener: answers the seccomp listener. Every call that comes here is one that the filter
- * refuses, so the answer is always an error; nothing is looked up in the caller's memory, and no
- * call is ever told to continue. When this end is closed the kernel answers ENOSYS by itself.
+ * refuses, so the answer is an error, and nothing is looked up in the caller's memory; but for the
+ * renames of an overlay workspace, which renames.c has done. No call is ever told to continue. When
+ * this end is closed the kernel answers ENOSYS by itself.
  *
  * One notification a turn: a box that hammers must not starve signals, timers and output.
  */
@@ -35,8 +36,7 @@ static void record(struct run *run, const struct seccomp_data *call)
 	arena_free(&scratch);
 }
 
-/* The process of a thread, from /proc; 0: not to be had. */
-static pid_t process_of(pid_t thread)
+pid_t listener_process_of(pid_t thread)
 {
 	char path[sizeof "/proc//status" + 3 * sizeof thread], text[1024];
 	snprintf(path, sizeof path, "/proc/%d/status", thread);
@@ -60,7 +60,7 @@ static void end_process(int listener, const struct seccomp_notif *notif)
 {
 	pid_t pid = (pid_t)notif->pid;
 	AUTO_FD pidfd = sys_pidfd_open(pid);
-	if (pidfd < 0 && (pid = process_of(pid)) > 0)
+	if (pidfd < 0 && (pid = listener_process_of(pid)) > 0)
 		pidfd = sys_pidfd_open(
 			pid); /* the call came from a thread that is not the first one */
 	uint64_t id = notif->id;
@@ -70,6 +70,10 @@ static void end_process(int listener, const struct seccomp_notif *notif)
 
 static void answer(struct run *run, const struct seccomp_notif *notif)
 {
+	if (filter_renames(&run->plan->filter, &notif->data)) {
+		renames_take(run, notif);
+		return;
+	}
 	record(run, &notif->data);
 	if (run->plan->kill_on_violation) {
 		/* No answer: the caller sits in its call until the kill reaches it. */

@@ -112,7 +112,9 @@ static void prepare(struct run *run)
 		want(run, SLOT_SETUP, run->box->setup_fd, POLLIN);
 		want(run, SLOT_STATUS, run->box->status_fd, POLLIN);
 		want(run, SLOT_PIDFD, run->box->pidfd, POLLIN);
-		want(run, SLOT_LISTENER, run->listener, POLLIN);
+		if (!renames_full(run))
+			want(run, SLOT_LISTENER, run->listener, POLLIN);
+		want(run, SLOT_RENAMES, run->renames.sock, POLLIN);
 	}
 	output_poll(&run->out[0], &run->fds[SLOT_OUT], &run->fds[SLOT_OUT_TO]);
 	output_poll(&run->out[1], &run->fds[SLOT_ERR], &run->fds[SLOT_ERR_TO]);
@@ -163,6 +165,8 @@ static void dispatch(struct run *run)
 		read_socket(run, &run->box->setup_fd, true);
 	if (fds[SLOT_SIGNAL].revents)
 		read_signals(run);
+	if (fds[SLOT_RENAMES].revents)
+		renames_turn(run);
 	if (fds[SLOT_LISTENER].revents)
 		listener_turn(run, fds[SLOT_LISTENER].revents);
 	if (fds[SLOT_OUT].revents | fds[SLOT_OUT_TO].revents)

@@ -2,13 +2,14 @@
  * run: the state of one supervise_run, shared by the files of this room and by nobody else.
  *
  * loop.c waits and finds events; act.c carries out what machine.c answers; capture.c, pump.c,
- * sink.c, listener.c and terminal.c each own the descriptors of their part; usage.c reaps, and
- * limits.c asks the box's control groups.
- * Functions here return nothing unless said: what goes wrong becomes an event.
+ * sink.c, listener.c, renames.c and terminal.c each own the descriptors of their part; usage.c
+ * reaps, and limits.c asks the box's control groups. Functions here return nothing unless said:
+ * what goes wrong becomes an event.
  */
 #ifndef AGENTBOX_SUPERVISE_RUN_H
 #define AGENTBOX_SUPERVISE_RUN_H
 
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,6 +83,7 @@ enum slot {
 	SLOT_STATUS,
 	SLOT_PIDFD,
 	SLOT_LISTENER,
+	SLOT_RENAMES,
 	SLOT_OUT,
 	SLOT_ERR,
 	SLOT_OUT_TO,
@@ -89,6 +91,17 @@ enum slot {
 	SLOT_IN,
 	SLOT_IN_TO,
 	SLOT_COUNT,
+};
+
+/* Calls that the box's own process for renames makes on their callers' behalf. */
+#define RENAMES_AT_ONCE 8
+struct renames {
+	int sock;                      /* to that process; -1: there is none now */
+	unsigned started;              /* how many there have been */
+	uint64_t ids[RENAMES_AT_ONCE]; /* of the calls that it has */
+	size_t count;
+	struct seccomp_notif *waiting; /* a ring, made when it is first needed */
+	size_t first, waiting_count;
 };
 
 struct run {
@@ -119,6 +132,7 @@ struct run {
 	unsigned over;                   /* enum limit_bit: what the watch killed the box for */
 
 	int listener; /* -1: none, or all filtered tasks are gone */
+	struct renames renames;
 	struct output out[2];
 	struct input in;
 	struct terminal tty;
@@ -161,8 +175,18 @@ void input_turn(struct run *run, short from, short to);
 void input_close(struct input *input);
 
 /* listener.c */
-/* Answer one notification: record the violation, refuse the call. */
+/* Answer one notification: record the violation, refuse the call; or hand a rename on. */
 void listener_turn(struct run *run, short revents);
+/* The process of a thread, from /proc; 0: not to be had. */
+pid_t listener_process_of(pid_t thread);
+
+/* renames.c */
+/* Have it done, now or when it is its turn. Not when renames_full(). */
+void renames_take(struct run *run, const struct seccomp_notif *call);
+bool renames_full(const struct run *run);
+/* Hand the answers that are there to the callers. */
+void renames_turn(struct run *run);
+void renames_close(struct run *run);
 
 /* terminal.c */
 void terminal_take(struct run *run, int master);

@@ -63,6 +63,7 @@ static void run_end(struct run *run)
 	input_close(&run->in);
 	output_close(&run->out[0]);
 	output_close(&run->out[1]);
+	renames_close(run);
 	fd_close(&run->listener);
 	fd_close(&run->msg_fd);
 	fd_close(&run->box->setup_fd);
@@ -90,8 +91,10 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 		.state = STATE_SETUP,
 		.msg_fd = -1,
 		.listener = -1,
+		.renames = { .sock = -1 },
 		.tty = { .master = -1, .caller = -1 },
-		.counters = CGROUP_NOTHING_COUNTED,
+		.counters = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
+			UNKNOWN },
 		.chunk = chunk,
 	};
 	run_begin(&run);

@@ -295,11 +295,14 @@ int tree_rename(int old_dir, const char *old, int new_dir, const char *new_name,
 	int r = tree_rename_at(old_dir, old, new_dir, new_name, flags);
 	if (r != -EXDEV || (flags & ~NOREPLACE) || strchr(old, '/') || strchr(new_name, '/'))
 		return r;
+	/* Between two mounts it says so before it has looked for either name. */
+	struct tree_stat st;
+	if (check_mount(old_dir, new_dir, &st) < 0)
+		return r;
 	mode_t mode;
 	int from = tree_dir_open(old_dir, old, true, &mode);
 	if (from < 0)
 		return from == -ENOTDIR || from == -ELOOP ? -EXDEV : from;
-	struct tree_stat st;
 	struct replaced replaced = { 0 };
 	r = check_mount(from, new_dir, &st);
 	int to = -1;

@@ -19,7 +19,7 @@ MAIN_LINES = 40
 PUBLIC = {"policy/policy.h", "plan/plan.h", "plan/host.h", "plan/request.h", "plan/filter.h",
           "plan/explain.h", "plan/gaps.h", "plan/host_diagnosis.h", "policy/keys.h", "box/box.h", "box/cgroup.h",
           "box/stages.h",
-          "box/sync.h", "report/result.h", "report/changes.h", "report/dump.h", "supervise/supervise.h",
+          "box/sync.h", "box/renames.h", "report/result.h", "report/changes.h", "report/dump.h", "supervise/supervise.h",
           "workspace/apply.h", "workspace/changes.h", "workspace/diff.h", "workspace/kept.h", "workspace/session.h",
           "workspace/state.h", "workspace/tar.h", "workspace/tree.h", "workspace/view.h"}
 ROOMS = {
@@ -27,7 +27,7 @@ ROOMS = {
     "policy": {"base"},
     "plan": {"base", "policy/policy.h"},
     "box": {"base/err.h", "base/fd.h", "base/sys.h", "plan/plan.h", "workspace/tree.h"},
-    "supervise": {"base", "plan/plan.h", "plan/filter.h", "box/box.h", "box/sync.h", "report/result.h"},
+    "supervise": {"base", "plan/plan.h", "plan/filter.h", "box/box.h", "box/sync.h", "box/renames.h", "report/result.h"},
     "workspace": {"base", "plan/plan.h", "box/box.h", "box/sync.h", "report/result.h", "report/changes.h"},
     "report": {"base", "plan/plan.h", "policy/policy.h", "box/stages.def"},
     "cli": {"base"} | PUBLIC,

@@ -27,7 +27,15 @@ static struct seccomp_data call_of(uint32_t arch, uint32_t number, uint64_t firs
 
 static uint32_t plain_value(uint8_t action)
 {
-	return action == ACT_ALLOW ? ALLOW : action == ACT_REFUSE ? REFUSE : ABSENT;
+	switch (action) {
+	case ACT_ALLOW:
+		return ALLOW;
+	case ACT_REFUSE:
+	case ACT_RENAME:
+		return REFUSE;
+	default:
+		return ABSENT;
+	}
 }
 
 /* The program does with every number what the array says, in whatever order actions stand. */

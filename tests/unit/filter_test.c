@@ -467,6 +467,91 @@ static void test_openat(void)
 	arena_free(&arena);
 }
 
+/* Does the program hand this call over to be done for its caller? */
+static bool renames(const struct filter *filter, uint32_t arch, int64_t number)
+{
+	struct seccomp_data call = call_of(arch, number, 0, 0, 0);
+	return filter_renames(filter, &call);
+}
+
+/*
+ * Of an overlay's program: the same as the usual one, but for the renames, which come to the
+ * listener and are no violation.
+ */
+static void check_variant(const struct policy *policy, struct arena *arena)
+{
+	struct policy plain = *policy;
+	plain.fs.workspace = WORKSPACE_WRITE;
+	struct filter usual = get(&plain, arena), filter = get(policy, arena);
+	CHECK(usual.renames == 0);
+	CHECK(strcmp(usual.sha256, filter.sha256) != 0);
+	CHECK_TEXT(filter.name, usual.name);
+	size_t handed = 0;
+	for (int number = 0; number < FILTER_NUMBERS; number++) {
+		struct seccomp_data call = call_of(native_audit, number, 0, 0, 0);
+		CHECK(!renames(&usual, native_audit, number));
+		if (renames(&filter, native_audit, number)) {
+			handed++;
+			CHECK(filter_simulate(&usual, &call) == ALLOW);
+			CHECK(filter_simulate(&filter, &call) == REFUSE);
+			CHECK(strncmp(filter_name(number), "rename", 6) == 0);
+		} else {
+			CHECK(filter_simulate(&usual, &call) == filter_simulate(&filter, &call));
+		}
+	}
+	CHECK(handed == (filter_number("rename") >= 0 ? 3 : 2));
+	/* another architecture's calls of these numbers are refused, as all of them */
+	uint32_t other = native_audit == AUDIT_ARCH_X86_64 ? AUDIT_ARCH_I386 : AUDIT_ARCH_ARM;
+	CHECK(!renames(&filter, other, filter_number("renameat2")));
+	CHECK(!renames(&filter, native_audit, filter_number("renameat2") | 0x40000000));
+	CHECK(!renames(&filter, native_audit, -1));
+}
+
+static void test_renames(void)
+{
+	struct arena arena = { 0 };
+	for (int kind = 0; kind < 8; kind++) {
+		struct policy_word allow = word("keyctl");
+		struct policy policy = { .profile = kind & 1 ? PROFILE_STRICT : PROFILE_DEFAULT,
+			.nesting = kind & 2,
+			.sys_allow = &allow,
+			.sys_allow_count = kind & 4 ? 1 : 0 };
+		policy.fs.workspace = WORKSPACE_OVERLAY;
+		check_variant(&policy, &arena);
+		policy.fs.backend = BACKEND_OVERLAY;
+		check_variant(&policy, &arena);
+		/* a copy is a directory like any other */
+		policy.fs.backend = BACKEND_COPY;
+		CHECK(get(&policy, &arena).renames == 0);
+	}
+	arena_free(&arena);
+}
+
+/* What the policy refuses stays a violation, call by call, also when it is allowed as well. */
+static void test_renames_denied(void)
+{
+	struct arena arena = { 0 };
+	struct policy_word deny[] = { word("renameat2"), word("renameat"), word("rename") };
+	struct policy_word allow[] = { word("renameat2"), word("renameat") };
+	struct policy policy = {
+		.sys_deny = deny, .sys_deny_count = 1, .sys_allow = allow, .sys_allow_count = 2
+	};
+	policy.fs.workspace = WORKSPACE_OVERLAY;
+	struct filter filter = get(&policy, &arena);
+	CHECK(!renames(&filter, native_audit, filter_number("renameat2")));
+	CHECK(renames(&filter, native_audit, filter_number("renameat")));
+	CHECK(answer(&filter, "renameat2", 0, 0, 0) == REFUSE);
+	policy.sys_deny_count = 3;
+	filter = get(&policy, &arena);
+	CHECK(filter.renames == 0);
+	CHECK(answer(&filter, "renameat2", 0, 0, 0) == REFUSE);
+	CHECK(answer(&filter, "renameat", 0, 0, 0) == REFUSE);
+	policy.sys_deny_count = 0;
+	filter = get(&policy, &arena);
+	CHECK(renames(&filter, native_audit, filter_number("renameat2")));
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	RUN(test_rows);
@@ -476,5 +561,7 @@ int main(void)
 	RUN(test_held);
 	RUN(test_nesting);
 	RUN(test_bad_names);
+	RUN(test_renames);
+	RUN(test_renames_denied);
 	return CHECK_STATUS();
 }

@@ -204,11 +204,31 @@ static void test_explain(void)
 	arena_free(&arena);
 }
 
+static void test_explain_renames(void)
+{
+	struct policy_word deny[] = { word("renameat2") };
+	struct policy policy = { .sys_deny = deny, .sys_deny_count = 1 };
+	policy.fs.workspace = WORKSPACE_OVERLAY;
+	struct arena arena = { 0 };
+	struct filter filter = get(&policy, &arena);
+	const char *words = NULL;
+	CHECK(filter_explain(&filter, &policy, "renameat", &arena, &words) == FILTER_ALLOWED);
+	CHECK(strstr(words, "by the profile `default`") && strstr(words, "does it for the caller"));
+	CHECK(filter_explain(&filter, &policy, "renameat2", &arena, &words) == FILTER_DENIED);
+	CHECK(strstr(words, "by syscalls.deny (p.yaml:7)"));
+	policy.fs.workspace = WORKSPACE_WRITE;
+	filter = get(&policy, &arena);
+	CHECK(filter_explain(&filter, &policy, "renameat", &arena, &words) == FILTER_ALLOWED);
+	CHECK(!strstr(words, "for the caller"));
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	RUN(test_hints_are_true);
 	RUN(test_every_refusal_is_listed);
 	RUN(test_describe);
 	RUN(test_explain);
+	RUN(test_explain_renames);
 	return CHECK_STATUS();
 }

@@ -303,11 +303,11 @@ static const struct row rows[] = {
 		"v1 /m/own(memory) /p(pids) 0:memory.limit_in_bytes=67108864 "
 		"0:memory.memsw.limit_in_bytes=67108864? 1:pids.max=9" },
 	{ "v1, co-mounted", v1_root, "cpus: 0.5, cpu: 2s",
-		"v1 /p(pids) /cpu(cpu,cpuacct) 0:pids.max=257 "
+		"v1 /p(pids) /cpu(cpu,cpuacct) 0:pids.max=257 1:cpu.cfs_period_us=100000 "
 		"1:cpu.cfs_quota_us=50000" },
 	{ "v1, whole cpus", v1_root, "cpus: 3",
 		"v1 /p(pids) /cpu(cpu,cpuacct) /set(cpuset) 0:pids.max=257 "
-		"1:cpu.cfs_quota_us=300000 2:cpuset.mems=0 "
+		"1:cpu.cfs_period_us=100000 1:cpu.cfs_quota_us=300000 2:cpuset.mems=0 "
 		"2:cpuset.cpus=0-1,7" },
 	{ "v1, user", v1_user, MEMORY, "/m/own may not be written", true },
 	{ "v1, user, cpu", v1_user, "cpu: 1s", "/cpu may not be written", true },
@@ -393,6 +393,35 @@ static void best_effort_gives_up_no_more_than_it_must(void)
 	CHECK(!plan.not_enforced[1]);
 	plan_free(&plan);
 	policy_free(&policy);
+}
+
+/* The process that renames is not the command's, so it must not take one of its processes away. */
+static void a_process_for_renames_has_room_of_its_own(void)
+{
+	struct filter renaming = filter;
+	renaming.renames = FILTER_RENAMEAT2;
+	static const struct {
+		uint64_t pids;
+		const char *max;
+	} sizes[] = { { 8, "0:pids.max=10" }, { 4194302, "0:pids.max=4194304" },
+		{ 4194304, "0:pids.max=4194304" } };
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct host host = v2_user_delegated();
+		struct policy policy = { 0 };
+		struct plan plan = { 0 };
+		struct err err = { 0 };
+		AUTO_BUF got = { 0 };
+		char text[128];
+		snprintf(text, sizeof text, "version: 1\nlimits: {pids: %u}\n",
+			(unsigned)sizes[i].pids);
+		CHECK(policy_parse(text, strlen(text), "p.yaml", &policy_env, &policy, &err) == 0);
+		CHECK(plan_build(&policy, &request, &host, &renaming, &plan, &err) == 0);
+		show(&got, &plan.cgroup);
+		CHECK(strstr(buf_text(&got), sizes[i].max));
+		CHECK(plan.cgroup.pids_max == sizes[i].pids);
+		plan_free(&plan);
+		policy_free(&policy);
+	}
 }
 
 static const struct plan_rlimit *rlimit_of(const struct plan *plan, int resource)
@@ -494,6 +523,7 @@ int main(void)
 {
 	RUN(a_group_is_made_where_it_may_be_and_nowhere_else);
 	RUN(best_effort_gives_up_no_more_than_it_must);
+	RUN(a_process_for_renames_has_room_of_its_own);
 	RUN(the_rest_of_the_plan_fits_the_group);
 	RUN(without_a_group_nothing_of_it_is_planned);
 	return CHECK_STATUS();

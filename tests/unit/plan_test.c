@@ -88,7 +88,10 @@ static int build(const char *text, const struct host *host, const struct request
 {
 	if (policy_parse(text, strlen(text), "p.yaml", &policy_env, policy, err) < 0)
 		return -1;
-	return plan_build(policy, asked, host, &filter, plan, err);
+	struct filter with = filter; /* as filter_get() would answer */
+	if (policy->fs.workspace == WORKSPACE_OVERLAY && policy->fs.backend != BACKEND_COPY)
+		with.renames = FILTER_RENAMEAT | FILTER_RENAMEAT2;
+	return plan_build(policy, asked, host, &with, plan, err);
 }
 
 static void golden(

@@ -314,6 +314,12 @@ static void a_signal_from_below(struct fake *fake)
 	linger();
 }
 
+static void a_renamer_from_below(struct fake *fake)
+{
+	say_fd(fake->setup, SYNC_RENAMES, fake->out);
+	linger();
+}
+
 static void text_without_end(struct fake *fake)
 {
 	struct sync_msg msg;
@@ -332,7 +338,7 @@ static void no_place_before_exec(void)
 		descriptor_where_none_belongs, listener_without_descriptor, terminal_unasked,
 		execing_twice, ended_on_the_wrong_socket, execing_on_the_wrong_socket,
 		ended_before_exec, ended_before_the_end_of_setup, a_signal_from_below,
-		text_without_end };
+		a_renamer_from_below, text_without_end };
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
 		play_simple(&play, scripts[i]);
 		check_error(ERR_box_died);
