@@ -62,6 +62,7 @@ int cmd_gc(const struct cli *cli, struct err *err)
 	int error = 0;
 	runs_collect(dry ? RUNS_DRY : RUNS_ALL, &findings);
 	run_layers_collect_dead(dry, &findings);
+	run_layers_collect_kept(dry, &findings);
 	if (options_has(options, OPTION_gc_json))
 		error = put_json(&findings, dry, &out);
 	else

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "policy/policy.h"
 
+#include "workspace/kept.h"
 #include "workspace/state.h"
 #include "workspace/tree.h"
 
@@ -199,6 +200,18 @@ static void find(struct runs_findings *findings, const char *state, const char *
 	finding->removed = r == 0;
 	finding->reason = r < 0 ? arena_strdup(&findings->arena, strerror(-r)) : NULL;
 	findings->left += r < 0;
+}
+
+void run_layers_collect_kept(bool dry, struct runs_findings *findings)
+{
+	const char *state = state_path(&findings->arena);
+	for (size_t count = kept_sweep(state, dry); count > 0; count--) {
+		struct runs_finding *finding = arena_push(
+			&findings->arena, &findings->list, &findings->count, sizeof *finding);
+		finding->kind = "layer";
+		finding->path = arena_join(&findings->arena, state, "/kept", "");
+		finding->removed = true;
+	}
 }
 
 void run_layers_collect_dead(bool dry, struct runs_findings *findings)

@@ -49,5 +49,7 @@ void run_layers_free(struct run_layers *layers);
 
 /* Find such directories of killed runs, and remove them unless `dry`. Never fails. */
 void run_layers_collect_dead(bool dry, struct runs_findings *findings);
+/* The same for what was to be kept, and is not whole. */
+void run_layers_collect_kept(bool dry, struct runs_findings *findings);
 
 #endif

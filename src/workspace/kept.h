@@ -15,6 +15,7 @@
 #ifndef AGENTBOX_WORKSPACE_KEPT_H
 #define AGENTBOX_WORKSPACE_KEPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +70,9 @@ void kept_close(struct kept *kept);
 
 /* Remove it. Errors: kept_not_found, state_unusable. */
 int kept_remove(const char *state, const char *id, struct err *err);
+
+/* Remove what killed calls of these left (`dry`: only count). How many. */
+size_t kept_sweep(const char *state, bool dry);
 
 /* One of kept_list(). */
 struct kept_entry {

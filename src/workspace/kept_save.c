@@ -1,4 +1,5 @@
 /* kept_save: writing a kept result. Whoever looks meanwhile sees nothing of it, or all. */
+#define SWEEP_SECONDS 60
 #define _GNU_SOURCE
 #include "workspace/kept.h"
 #include "base/fd.h"
@@ -9,6 +10,10 @@
 #include "workspace/tree.h"
 
 #include <errno.h>
+#include <time.h>
+#include <sys/file.h>
+#include <stdbool.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,11 +107,47 @@ static int make_fresh(int kept, const char *fresh)
 	int dir = openat(kept, fresh, DIRECTORY);
 	if (dir < 0)
 		return -errno;
-	int r = tree_clear(dir, &report);
+	/* Held while we live, so that kept_sweep() leaves it alone. */
+	int r = flock(dir, LOCK_EX | LOCK_NB) < 0 ? -errno : tree_clear(dir, &report);
 	if (r == 0)
 		return dir;
 	close(dir);
 	return r;
+}
+
+/* One that is fresh may not have its lock yet. */
+static bool is_dead(int dir)
+{
+	struct stat st;
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return fstat(dir, &st) == 0 && now.tv_sec - st.st_ctim.tv_sec > SWEEP_SECONDS &&
+	       flock(dir, LOCK_EX | LOCK_NB) == 0;
+}
+
+size_t kept_sweep(const char *state, bool dry)
+{
+	struct err err;
+	size_t count = 0;
+	int kept = state ? state_open(state, "kept", false, &err) : -1;
+	DIR *list = kept >= 0 ? fdopendir(kept) : NULL;
+	struct dirent *entry;
+	while (list && (entry = readdir(list))) {
+		struct tree_report report = { 0 };
+		if (strncmp(entry->d_name, ".new-", 5) != 0 &&
+			strncmp(entry->d_name, ".old-", 5) != 0)
+			continue;
+		AUTO_FD dir = openat(dirfd(list), entry->d_name, DIRECTORY);
+		if (dir >= 0 && is_dead(dir) &&
+			(dry || (tree_clear(dir, &report) == 0 &&
+					unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR) == 0)))
+			count++;
+	}
+	if (list)
+		closedir(list);
+	else
+		fd_close(&kept);
+	return count;
 }
 
 int kept_save(const char *state, const struct kept_source *source, struct err *err)
