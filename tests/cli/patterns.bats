@@ -202,12 +202,29 @@ $as_author"
 	want '.stdout == "\n"' '[.warnings[].code] == ["gitdir_not_shown"]'
 }
 
+@test "A16: a single file that is granted for writing is refused before anything runs" {
+	mkdir "$top/settings"
+	echo old >"$top/settings/tool.json"
+	policy_is <<<"filesystem: {workspace: none, write: [$top/settings/tool.json]}"
+	box -- touch mark
+	want_error file_grant_not_replaceable
+	want '.error.line == 2' ".error.hint | contains(\"$top/settings\")"
+	policy_is <<<"filesystem: {workspace: none, read: [$top/settings/tool.json]}"
+	box -- cat "$top/settings/tool.json"
+	want_exit 0 old
+	policy_is <<<"filesystem: {workspace: none, write: [$top/settings]}"
+	box -- sh -c "cd $top/settings && echo new >t && mv t tool.json"
+	want_exit 0
+	[ "$(cat "$top/settings/tool.json")" = new ]
+}
+
 # mounted COMMANDS: from now on agentbox runs, as root or as a user, in a mount namespace that root made and
 # in which these commands mounted things.
 mounted() {
 	needs root unshare setpriv
 	mkdir "$top/source"
 	echo data >"$top/source/data"
+	# shellcheck disable=SC2016 # for the script
 	printf '#!/bin/sh\nset -e\n%s\nexec $BOX_AS "%s" "$@"\n' "$1" "$AGENTBOX" >"$top/inside"
 	printf '#!/bin/sh\nexec unshare -m "%s" "$@"\n' "$top/inside" >"$top/agentbox"
 	chmod +x "$top/inside" "$top/agentbox"
@@ -257,6 +274,7 @@ mounted() {
 }
 
 @test "more mounts in a workspace than are shown one by one are refused" {
+	# shellcheck disable=SC2016 # for the script
 	mounted 'for i in $(seq 33); do mount -t tmpfs none d$i; done'
 	mkdir $(seq -f 'd%g' 33)
 	policy_is <<<'filesystem: {workspace: overlay}'

@@ -42,6 +42,7 @@ static const struct host_path paths[] = {
 	{ .path = "/srv/link", .mode = S_IFLNK | 0777, .link = "data", .real = "/srv/data" },
 	{ .path = "/srv/socket", .mode = S_IFSOCK | 0777, .real = "/srv/socket" },
 	{ .path = "/srv/gone", .errnum = 2 },
+	{ .path = "/srv/file", .mode = S_IFREG | 0644, .real = "/srv/file" },
 };
 
 static const struct host common = {
@@ -244,6 +245,8 @@ static const struct refusal refusals[] = {
 		ERR_grant_is_symlink, 2 },
 	{ "gone", "version: 1\nfilesystem: {read: [/srv/gone]}\n", nothing, ERR_grant_not_found,
 		2 },
+	{ "a file to be written (A16)", "version: 1\nfilesystem:\n  write: [/srv/file]\n", nothing,
+		ERR_file_grant_not_replaceable, 3 },
 	{ "socket (B13)", "version: 1\nfilesystem: {read: [/srv/socket]}\n", nothing,
 		ERR_dangerous_grant, 2 },
 };
