@@ -85,7 +85,7 @@ static void rule_of_op(struct builder *builder, const struct plan_op *op)
 			rule(builder, op->target,
 				READ | EXECUTE | (op->flags & OPF_READONLY ? 0 : TREE_WRITE), file,
 				optional);
-		else if (!strchr(op->target, '/'))
+		else if (!strchr(op->target, '/') && strcmp(op->target, "dev") != 0)
 			rule(builder, op->target, READ_SYSTEM, file, optional);
 		return;
 	case OP_LAYER:

@@ -117,6 +117,23 @@ static int add_grant(struct builder *builder, const struct host_path *fact, bool
 	return 0;
 }
 
+/*
+ * Many programs write a file by renaming a new one over it, and nothing can be renamed over a
+ * mount: better said here than by EBUSY in the middle of their work.
+ */
+static int refuse_file(struct builder *builder, const struct policy_path *grant)
+{
+	struct arena *arena = &builder->plan->arena;
+	const char *slash = strrchr(grant->path, '/');
+	const char *dir = arena_strndup(
+		arena, grant->path, slash > grant->path ? (size_t)(slash - grant->path) : 1);
+	build_refuse(builder, ERR_file_grant_not_replaceable, &grant->at,
+		"'%s' is a single file: inside of the box it could be written, but not replaced",
+		grant->given);
+	return err_hint_set(
+		builder->err, "grant a directory that holds no more than this: %s", dir);
+}
+
 static int add_list(
 	struct builder *builder, const struct policy_path *list, size_t count, bool write)
 {
@@ -130,6 +147,8 @@ static int add_list(
 		if (write && check_own(builder, fact->path, list[i].given, list[i].dangerous,
 				     &list[i].at) < 0)
 			return -1;
+		if (write && S_ISREG(fact->mode))
+			return refuse_file(builder, &list[i]);
 		const char *why = build_why(
 			builder, write ? "filesystem.write" : "filesystem.read", &list[i].at);
 		if (add_grant(builder, fact, write, -1, why) < 0)

@@ -124,3 +124,161 @@ $memory"
 	quickly 20000
 	[ "$(find . -name '*.parquet' | wc -l)" = 20000 ]
 }
+
+# repository: "$top/main", with the worktree "$top/wt", which becomes the workspace.
+repository() {
+	needs git
+	export HOME=$top/home GIT_CONFIG_NOSYSTEM=1
+	mkdir "$HOME"
+	git config --global user.name A
+	git config --global user.email a@b.test
+	git init -q "$top/main"
+	cd "$top/main" || return
+	echo one >a
+	git add a
+	git commit -qm one
+	git worktree add -q -b wt "$top/wt"
+	cd "$top/wt" || return
+	as_author='env: {set: {GIT_AUTHOR_NAME: A, GIT_AUTHOR_EMAIL: a@b.test, GIT_COMMITTER_NAME: A, GIT_COMMITTER_EMAIL: a@b.test}}'
+}
+
+# everything DIR: names, kinds, contents and times of all that is in it.
+everything() {
+	(cd "$1" && find . -printf '%p %y %m %T@ %i\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum)
+}
+
+@test "A08: in a linked git worktree add and commit work, and the repository stays as it is" {
+	repository
+	policy_is <<<"filesystem: {workspace: overlay}
+$as_author"
+	everything "$top/main" >"$top/before"
+	echo x >f
+	box -- sh -c 'git add f && git commit -qm two && git log --oneline -1; git status --short'
+	want_exit 0
+	want '.stdout | endswith(" two\n")' '.warnings == []' '.enforcement.workspace | IN("overlay", "copy")' \
+		"[.changes[].path | select(startswith(\"$top/main/.git/\"))] | length > 2"
+	everything "$top/main" | cmp "$top/before" -
+	# The policy's patterns hold there, too.
+	policy_is <<<"filesystem: {workspace: overlay, hide: [config]}"
+	box -- sh -c "ls $top/main/.git; ls $top/main"
+	want '.stdout | contains("objects\n") and (contains("config") | not)' '.stdout | contains("a\n") | not'
+}
+
+@test "A08: a repository that the policy forbids or does not grant is named" {
+	repository
+	policy_is <<<"filesystem: {workspace: overlay, hide: [$top/main]}"
+	box -- true
+	want_error gitdir_outside_workspace
+	want ".error.message | contains(\"$top/main/.git\")" '.error.line == 2'
+	policy_is <<<"filesystem: {workspace: write}"
+	box -- true
+	want_exit 0
+	want ".warnings[] | select(.code == \"gitdir_not_shown\") | .message | contains(\"write: [$top/main/.git]\")"
+	policy_is <<<"filesystem: {workspace: write, write: [$top/main/.git]}
+$as_author"
+	echo x >f
+	box -- sh -c 'git add f && git commit -qm two'
+	want_exit 0
+	want '.warnings == []'
+	[ "$(git log --format=%s -1)" = two ]
+	policy_is <<<"filesystem: {workspace: read}"
+	box -- true
+	want '.warnings == []'
+}
+
+@test "A08: a .git file that a box made shows nothing else of the caller's" {
+	repository
+	mkdir -p "$top/private/worktrees/w"
+	echo S3CRET >"$top/private/key"
+	policy_is <<<"filesystem: {workspace: write}"
+	box -- sh -c "echo 'gitdir: $top/private/worktrees/w' >.git"
+	policy_is <<<"filesystem: {workspace: overlay}"
+	box -- sh -c "cat $top/private/key; ls $top/main $top/private; echo"
+	want '.stdout == "\n"' '[.warnings[].code] == ["gitdir_not_shown"]'
+	# Another worktree's directory, which names another place back.
+	echo "gitdir: $top/main/.git/worktrees/wt" >"$work/.git"
+	cd "$work"
+	box -- sh -c "ls $top/main; echo"
+	want '.stdout == "\n"' '[.warnings[].code] == ["gitdir_not_shown"]'
+}
+
+@test "A16: a single file that is granted for writing is refused before anything runs" {
+	mkdir "$top/settings"
+	echo old >"$top/settings/tool.json"
+	policy_is <<<"filesystem: {workspace: none, write: [$top/settings/tool.json]}"
+	box -- touch mark
+	want_error file_grant_not_replaceable
+	want '.error.line == 2' ".error.hint | contains(\"$top/settings\")"
+	policy_is <<<"filesystem: {workspace: none, read: [$top/settings/tool.json]}"
+	box -- cat "$top/settings/tool.json"
+	want_exit 0 old
+	policy_is <<<"filesystem: {workspace: none, write: [$top/settings]}"
+	box -- sh -c "cd $top/settings && echo new >t && mv t tool.json"
+	want_exit 0
+	[ "$(cat "$top/settings/tool.json")" = new ]
+}
+
+# mounted COMMANDS: from now on agentbox runs, as root or as a user, in a mount namespace that root made and
+# in which these commands mounted things.
+mounted() {
+	needs root unshare setpriv
+	mkdir "$top/source"
+	echo data >"$top/source/data"
+	# shellcheck disable=SC2016 # for the script
+	printf '#!/bin/sh\nset -e\n%s\nexec $BOX_AS "%s" "$@"\n' "$1" "$AGENTBOX" >"$top/inside"
+	printf '#!/bin/sh\nexec unshare -m "%s" "$@"\n' "$top/inside" >"$top/agentbox"
+	chmod +x "$top/inside" "$top/agentbox"
+	AGENTBOX=$top/agentbox
+}
+
+@test "what is mounted in a layer's workspace is shown read-only, and named" {
+	mounted "mount --bind '$top/source' 'a/m nt'; mount -t tmpfs none deep; mkdir deep/in; mount -t tmpfs none deep/in; echo in >deep/in/f"
+	mkdir -p 'a/m nt' deep
+	echo under >'a/m nt/under'
+	policy_is <<<'filesystem: {workspace: overlay}'
+	box -- sh -c 'cat "a/m nt/data" deep/in/f; ls "a/m nt"; touch "a/m nt/x" || touch deep/in/x || touch new'
+	want_exit 0 $'data\nin\ndata'
+	want '[.warnings[] | select(.code == "nested_mount_readonly")] | length == 2' \
+		'[.warnings[].message] | any(contains("/work/a/m nt")) and any(contains("/work/deep"))' \
+		'[.changes[].path] == ["new"]'
+	[ "$(ls "$top/source")" = data ]
+	policy_is <<<'filesystem: {workspace: overlay, hide: [a, "**/f"]}'
+	box -- sh -c 'ls; cat deep/in/f; ls deep/in'
+	want '.stdout == "deep\nf\n"' '.stderr | test("deep/in/f: (Permission denied|No such)")'
+}
+
+@test "the same for a user, for whom the workspace is copied" {
+	mounted "mount --bind '$top/source' m; mount -t tmpfs none t; echo in >t/f"
+	mkdir m t
+	echo own >own
+	chmod a+x "$BATS_RUN_TMPDIR" "$(dirname "$top")" "$top" # the user must get there
+	chown -R 65534:65534 "$work"
+	policy_is <<<'filesystem: {workspace: overlay}'
+	chmod 644 "$policy"
+	BOX_AS='setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent' box -- \
+		sh -c 'cat own m/data t/f; touch m/x || touch t/x || touch new'
+	want_exit 0 $'own\ndata\nin'
+	want '.enforcement.workspace == "copy"' '[.changes[].path] == ["new"]' \
+		'[.warnings[] | select(.code == "nested_mount_readonly")] | length == 2'
+	[ "$(ls "$top/source")" = data ]
+}
+
+@test "a file system of the kernel's own in the workspace is not shown, nor searched for patterns" {
+	mounted "mount -t proc proc p; mount -t tmpfs none outer; mkdir outer/p; mount -t proc proc outer/p"
+	mkdir p outer
+	policy_is <<<'filesystem: {workspace: overlay, hide: ["**/.env"]}'
+	box -- sh -c 'ls p outer/* 2>&1; true'
+	want_exit 0
+	want '.stdout | contains("1") | not' \
+		'[.warnings[] | select(.code == "nested_mount_not_shown")] | length == 2'
+}
+
+@test "more mounts in a workspace than are shown one by one are refused" {
+	# shellcheck disable=SC2016 # for the script
+	mounted 'for i in $(seq 33); do mount -t tmpfs none d$i; done'
+	mkdir $(seq -f 'd%g' 33)
+	policy_is <<<'filesystem: {workspace: overlay}'
+	box -- true
+	want_error unsupported
+	want '.error.message | contains("32 mounts")'
+}

@@ -42,6 +42,7 @@ static const struct host_path paths[] = {
 	{ .path = "/srv/link", .mode = S_IFLNK | 0777, .link = "data", .real = "/srv/data" },
 	{ .path = "/srv/socket", .mode = S_IFSOCK | 0777, .real = "/srv/socket" },
 	{ .path = "/srv/gone", .errnum = 2 },
+	{ .path = "/srv/file", .mode = S_IFREG | 0644, .real = "/srv/file" },
 };
 
 static const struct host common = {
@@ -94,6 +95,22 @@ static int build(const char *text, const struct host *host, const struct request
 	return plan_build(policy, asked, host, &with, plan, err);
 }
 
+/* Where agentbox is installed is no part of a golden plan. */
+static void hide_prefix(struct buf *plan)
+{
+	static const char place[] = AGENTBOX_DEVDIR;
+	size_t len = sizeof place - 1;
+	struct buf out = { 0 };
+	const char *from = buf_text(plan), *at;
+	for (; (at = strstr(from, place)); from = at + len) {
+		CHECK(buf_add(&out, from, (size_t)(at - from)) == 0);
+		CHECK(buf_adds(&out, "DEVDIR") == 0);
+	}
+	CHECK(buf_adds(&out, from) == 0);
+	buf_free(plan);
+	*plan = out;
+}
+
 static void golden(
 	const char *name, const char *text, const struct host *host, const struct request *asked)
 {
@@ -108,6 +125,7 @@ static void golden(
 		policy_free(&policy);
 		return;
 	}
+	hide_prefix(&out);
 	char path[512];
 	snprintf(path, sizeof path, "%s/%s.json", GOLDEN_DIR, name);
 	const char *mode = getenv("AGENTBOX_GOLDEN");
@@ -245,6 +263,8 @@ static const struct refusal refusals[] = {
 		ERR_grant_is_symlink, 2 },
 	{ "gone", "version: 1\nfilesystem: {read: [/srv/gone]}\n", nothing, ERR_grant_not_found,
 		2 },
+	{ "a file to be written (A16)", "version: 1\nfilesystem:\n  write: [/srv/file]\n", nothing,
+		ERR_file_grant_not_replaceable, 3 },
 	{ "socket (B13)", "version: 1\nfilesystem: {read: [/srv/socket]}\n", nothing,
 		ERR_dangerous_grant, 2 },
 };
