@@ -72,7 +72,7 @@ static int listed(const char *name)
 
 static int remove_all(const char *path)
 {
-	char command[256];
+	char command[512];
 	snprintf(command, sizeof command, "chmod -R u+rwx '%s'; rm -rf '%s'", path, path);
 	return system(command);
 }
