@@ -28,6 +28,7 @@ struct call {
 	const struct kept *kept;
 	const struct apply_report *report;
 	bool dry, removed;
+	bool session; /* what stays is a session's, and is not ours to remove */
 };
 
 /* How many that were chosen are not on the host; what can never be is not counted. */
@@ -46,7 +47,7 @@ static void put_left_out(const struct call *call, struct buf *out)
 		if (e->outcome == APPLY_DONE || e->outcome == APPLY_SAME ||
 			e->outcome == APPLY_UNCHOSEN)
 			continue;
-		results_path(&call->kept->changes, e->change, &path);
+		changes_path(&call->kept->changes, e->change, &path);
 		buf_addf(out, "agentbox: left out (%s): ", outcome_names[e->outcome]);
 		buf_add_visible(out, buf_text(&path), path.len, false);
 		if (e->reason)
@@ -73,7 +74,7 @@ static void put_summary(const struct call *call, struct buf *out)
 	if (counts[APPLY_UNCHOSEN])
 		buf_addf(out, ", not chosen: %zu", counts[APPLY_UNCHOSEN]);
 	buf_adds(out, "\n");
-	if (!call->dry && !call->removed)
+	if (!call->dry && !call->removed && !call->session)
 		buf_addf(out, "still kept: %s\n", call->kept->id);
 }
 
@@ -92,10 +93,10 @@ static int put_json(const struct call *call, struct buf *out)
 	for (size_t i = 0; i < call->report->count; i++) {
 		const struct apply_entry *e = &call->report->list[i];
 		AUTO_BUF path = { 0 };
-		results_path(&call->kept->changes, e->change, &path);
+		changes_path(&call->kept->changes, e->change, &path);
 		json_open_object(&json, NULL);
 		json_put_bytes(&json, "path", buf_text(&path), path.len);
-		json_put_text(&json, "change", results_kind(e->change));
+		json_put_text(&json, "change", changes_kind(e->change));
 		json_put_text(&json, "outcome", outcome_names[e->outcome]);
 		json_put_text(&json, "reason", e->reason);
 		json_put_text(&json, "errno", err_errno_name(e->errnum));
@@ -126,7 +127,8 @@ static int remove_kept(const char *state, struct call *call, struct err *err)
 {
 	bool complete = left_out(call->report) == 0 && call->report->counts[APPLY_UNCHOSEN] == 0;
 	bool drop = options_has(call->options, OPTION_apply_drop);
-	if (call->dry || options_has(call->options, OPTION_apply_keep) || !(complete || drop))
+	if (call->dry || call->session || options_has(call->options, OPTION_apply_keep) ||
+		!(complete || drop))
 		return 0;
 	if (kept_remove(state, call->kept->id, err) < 0)
 		return -1;
@@ -143,6 +145,7 @@ static int apply(const char *state, const struct options *options, const struct 
 		.kept = kept,
 		.report = &report,
 		.dry = options_has(options, OPTION_apply_dry_run),
+		.session = choice->session != NULL,
 	};
 	struct apply_options how = {
 		.patterns = choice->patterns,
@@ -170,16 +173,16 @@ int cmd_apply(const struct cli *cli, struct err *err)
 	const struct options *options = &cli->options;
 	struct arena arena = { 0 };
 	struct results_choice choice;
-	struct kept kept;
+	struct results_open open;
 	if (options_has(options, OPTION_apply_keep) && options_has(options, OPTION_apply_drop))
 		return err_set(err, ERR_usage, 0, "--keep and --drop exclude each other");
 	const char *state = state_path(&arena);
-	results_choose(options, &arena, &choice);
+	results_choose(options, state, &arena, &choice);
 	int status = results_open(
-		&choice, options_value(options, OPTION_apply_workspace), state, &kept, err);
+		&choice, options_value(options, OPTION_apply_workspace), state, &open, err);
 	if (status == CLI_YES) {
-		status = apply(state, options, &kept, &choice, err);
-		kept_close(&kept);
+		status = apply(state, options, &open.kept, &choice, err);
+		results_close(&open);
 	}
 	arena_free(&arena);
 	return status;

@@ -21,7 +21,7 @@ static void put_entry(const struct changes *changes, const struct change *c, str
 {
 	static const char letters[] = { 'A', 'M', 'D' };
 	AUTO_BUF path = { 0 };
-	results_path(changes, c, &path);
+	changes_path(changes, c, &path);
 	buf_addf(out, "%c ", letters[c->kind]);
 	buf_add_visible(out, buf_text(&path), path.len, false);
 	if (S_ISDIR(c->mode))
@@ -52,9 +52,7 @@ static int put_json(const struct kept *kept, const bool *chosen, struct buf *out
 	for (size_t i = 0; i < kept->changes.count; i++) {
 		if (!chosen[i])
 			continue;
-		json_open_object(&json, NULL);
-		results_put(&json, &kept->changes, &kept->changes.list[i]);
-		json_close(&json);
+		changes_put_one(&json, &kept->changes, &kept->changes.list[i]);
 	}
 	json_close(&json);
 	json_close(&json);
@@ -116,18 +114,18 @@ int cmd_diff(const struct cli *cli, struct err *err)
 	const struct options *options = &cli->options;
 	struct arena arena = { 0 };
 	struct results_choice choice;
-	struct kept kept;
+	struct results_open open;
 	if (options_has(options, OPTION_diff_patch) + options_has(options, OPTION_diff_stat) +
 			options_has(options, OPTION_diff_json) >
 		1)
 		return err_set(err, ERR_usage, 0, "--patch, --stat and --json exclude each other");
 	const char *state = state_path(&arena);
-	results_choose(options, &arena, &choice);
+	results_choose(options, state, &arena, &choice);
 	int status = results_open(
-		&choice, options_value(options, OPTION_diff_workspace), state, &kept, err);
+		&choice, options_value(options, OPTION_diff_workspace), state, &open, err);
 	if (status == CLI_YES) {
-		status = diff(options, &kept, &choice, err);
-		kept_close(&kept);
+		status = diff(options, &open.kept, &choice, err);
+		results_close(&open);
 	}
 	arena_free(&arena);
 	return status;

@@ -1,12 +1,17 @@
 /* results: kept results as commands name and show them. Changes nothing. */
 #define _GNU_SOURCE
 #include "cli/results.h"
+#include "base/fd.h"
+#include "base/sys.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
-#define ID_LEN ((size_t)26)
+#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define ID_LEN    ((size_t)26)
 
 bool results_is_id(const char *word)
 {
@@ -14,17 +19,33 @@ bool results_is_id(const char *word)
 	       strspn(word, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == ID_LEN;
 }
 
-void results_choose(const struct options *options, struct arena *arena, struct results_choice *ret)
+/* A word that could be a pattern as well is a session's only when that exists. */
+static bool is_session(const char *state, const char *word)
 {
-	size_t first = options->arg_count > 0 && results_is_id(options->args[0]) ? 1 : 0;
+	struct session session;
+	if (!session_name_valid(word) || session_open(state, word, false, &session, NULL) < 0)
+		return false;
+	session_close(&session);
+	return true;
+}
+
+void results_choose(const struct options *options, const char *state, struct arena *arena,
+	struct results_choice *ret)
+{
+	const char *word = options->arg_count > 0 ? options->args[0] : NULL;
+	*ret = (struct results_choice){ 0 };
+	if (word && results_is_id(word))
+		ret->id = word;
+	else if (word && is_session(state, word))
+		ret->session = word;
+	size_t first = ret->id || ret->session ? 1 : 0;
 	size_t count = options->arg_count - first;
-	*ret = (struct results_choice){ .id = first ? options->args[0] : NULL };
 	if (count == 0)
 		return;
 	const char **patterns = ARENA_ARRAY(arena, count + 1, const char *);
 	for (size_t i = 0; i < count; i++) {
 		/* As shells complete them: "./a" and "dir/". */
-		const char *word = options->args[first + i];
+		word = options->args[first + i];
 		while (word[0] == '.' && word[1] == '/')
 			word += 2;
 		size_t len = strlen(word);
@@ -35,81 +56,126 @@ void results_choose(const struct options *options, struct arena *arena, struct r
 	ret->patterns = patterns;
 }
 
-int results_open(const struct results_choice *choice, const char *given, const char *state,
+static int open_kept(const struct results_choice *choice, const char *given, const char *state,
 	struct kept *ret, struct err *err)
 {
 	struct arena arena = { 0 };
-	struct err own = { 0 };
 	const char *workspace = NULL;
-	int r = choice->id ? 0 : paths_workspace(&arena, given, &workspace, &own);
+	int r = choice->id ? 0 : paths_workspace(&arena, given, &workspace, err);
 	if (r == 0)
-		r = kept_open(state, choice->id, workspace, ret, &own);
+		r = kept_open(state, choice->id, workspace, ret, err);
 	arena_free(&arena);
-	if (r == 0)
+	return r;
+}
+
+static const char *const *patterns_of(struct arena *arena, const struct policy_pattern *a,
+	size_t a_count, const struct policy_pattern *b, size_t b_count)
+{
+	const char **list = ARENA_ARRAY(arena, a_count + b_count + 1, const char *);
+	for (size_t i = 0; i < a_count + b_count; i++)
+		list[i] = arena_strdup(arena, i < a_count ? a[i].pattern : b[i - a_count].pattern);
+	return list;
+}
+
+/* The patterns of the session's policy. */
+static int read_rules(const struct session *session, struct kept *kept, struct err *err)
+{
+	struct policy policy;
+	struct policy_env env;
+	struct arena arena = { 0 };
+	paths_policy_env(&arena, &env);
+	int r = policy_parse(
+		session->policy_text, strlen(session->policy_text), "session", &env, &policy, err);
+	if (r == 0) {
+		kept->held = patterns_of(&kept->arena, policy.fs.hide, policy.fs.hide_count,
+			policy.fs.protect, policy.fs.protect_count);
+		kept->sensitive = patterns_of(
+			&kept->arena, policy.fs.sensitive, policy.fs.sensitive_count, NULL, 0);
+		policy_free(&policy);
+	}
+	arena_free(&arena);
+	return r;
+}
+
+/* The layer, while no command has it, and the host's tree below it. */
+static int open_layer(const struct session *session, struct results_open *ret, struct err *err)
+{
+	struct changes_layer *layer = &ret->kept.layers[0];
+	uint64_t inside = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS;
+	ret->turn = openat(session->dir, "layer", DIRECTORY);
+	if (ret->turn < 0 || flock(ret->turn, LOCK_EX | LOCK_NB) < 0)
+		return err_set(
+			err, ERR_session_busy, errno, "the session '%s' is in use", session->name);
+	*layer = (struct changes_layer){ .root = session->workspace,
+		.upper = sys_openat2(ret->turn, "upper", DIRECTORY, inside),
+		.lower = sys_openat2(AT_FDCWD, session->workspace, DIRECTORY,
+			SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS) };
+	ret->kept.layer_count = 1;
+	if (layer->upper < 0)
+		return err_set(err, ERR_session_broken, -layer->upper,
+			"the layer of the session '%s' cannot be used", session->name);
+	if (layer->lower < 0)
+		return err_set(err, ERR_workspace_not_found, -layer->lower,
+			"the workspace '%s' cannot be opened", session->workspace);
+	return 0;
+}
+
+/*
+ * A session in the form of a kept result. What the host changed since the session was made is a
+ * conflict, also where that was by an apply of this session: nothing tells the two apart.
+ */
+static int open_session(const struct results_choice *choice, const char *state,
+	struct results_open *ret, struct err *err)
+{
+	struct kept *kept = &ret->kept;
+	if (session_open(state, choice->session, false, &ret->session, err) < 0)
+		return -1;
+	const struct session *session = &ret->session;
+	kept->id = choice->session;
+	kept->dir = fcntl(session->dir, F_DUPFD_CLOEXEC, 3);
+	kept->started_ns = session->created_ns;
+	if (kept->dir < 0)
+		return err_set(err, ERR_no_resources, errno, "fcntl");
+	if (read_rules(session, kept, err) < 0 || open_layer(session, ret, err) < 0)
+		return -1;
+	const struct changes_rules rules = { kept->held, kept->sensitive };
+	if (changes_find(kept->layers, 1, &rules, 0, &kept->changes, err) < 0)
+		return -1;
+	return apply_bases(
+		kept->layers, &kept->changes, kept->started_ns, &kept->arena, &kept->bases, err);
+}
+
+void results_close(struct results_open *open)
+{
+	bool session = open->session.dir >= 0;
+	struct changes changes = open->kept.changes;
+	kept_close(&open->kept);
+	if (!session)
+		return;
+	changes_free(&changes);
+	fd_close(&open->turn);
+	session_close(&open->session);
+}
+
+int results_open(const struct results_choice *choice, const char *given, const char *state,
+	struct results_open *ret, struct err *err)
+{
+	struct err own = { 0 };
+	struct results_open open = {
+		.kept.dir = -1, .session = { .dir = -1, .lock = -1 }, .turn = -1
+	};
+	int r = choice->session ? open_session(choice, state, &open, &own)
+				: open_kept(choice, given, state, &open.kept, &own);
+	if (r == 0) {
+		*ret = open;
 		return CLI_YES;
-	if (own.code == ERR_kept_not_found) {
+	}
+	if (choice->session)
+		results_close(&open);
+	if (own.code == ERR_kept_not_found || own.code == ERR_session_busy) {
 		say_error(&own);
 		return CLI_NO;
 	}
 	*err = own;
 	return -1;
-}
-
-void results_path(const struct changes *changes, const struct change *change, struct buf *out)
-{
-	if (change->layer > 0) {
-		buf_adds(out, changes->roots[change->layer]);
-		buf_adds(out, "/");
-	}
-	buf_adds(out, change->path);
-}
-
-const char *results_kind(const struct change *change)
-{
-	switch (change->kind) {
-	case CHANGE_CREATED:
-		return "created";
-	case CHANGE_MODIFIED:
-		return "modified";
-	default:
-		return "deleted";
-	}
-}
-
-const char *results_type(const struct change *change)
-{
-	switch (change->mode & S_IFMT) {
-	case S_IFDIR:
-		return "directory";
-	case S_IFLNK:
-		return "symlink";
-	case S_IFIFO:
-		return "fifo";
-	case S_IFSOCK:
-		return "socket";
-	default:
-		return "file";
-	}
-}
-
-void results_put(struct json *json, const struct changes *changes, const struct change *change)
-{
-	AUTO_BUF path = { 0 };
-	char mode[8];
-	results_path(changes, change, &path);
-	snprintf(mode, sizeof mode, "%04o", (unsigned)change->mode & 07777);
-	json_put_bytes(json, "path", buf_text(&path), path.len);
-	json_put_text(json, "change", results_kind(change));
-	json_put_text(json, "type", results_type(change));
-	if (S_ISREG(change->mode))
-		json_put_uint(json, "size", change->size);
-	else
-		json_put_null(json, "size");
-	json_put_text(json, "mode", change->kind == CHANGE_DELETED ? NULL : mode);
-	json_put_bool(json, "sensitive", change->sensitive);
-	if (change->target)
-		json_put_bytes(json, "target", change->target, strlen(change->target));
-	else
-		json_put_null(json, "target");
-	json_put_bool(json, "escapes", change->escapes);
 }

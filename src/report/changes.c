@@ -7,14 +7,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *kind_name(enum change_kind kind)
+const char *changes_kind(const struct change *change)
 {
-	return kind == CHANGE_CREATED ? "created" : kind == CHANGE_DELETED ? "deleted" : "modified";
+	return change->kind == CHANGE_CREATED   ? "created"
+	       : change->kind == CHANGE_DELETED ? "deleted"
+						: "modified";
 }
 
-static const char *type_name(mode_t mode)
+const char *changes_type(const struct change *change)
 {
-	switch (mode & S_IFMT) {
+	switch (change->mode & S_IFMT) {
 	case S_IFREG:
 		return "file";
 	case S_IFDIR:
@@ -29,29 +31,30 @@ static const char *type_name(mode_t mode)
 	return "device";
 }
 
-/* Below the workspace as it is, in another tree from the root of all. */
-static void put_path(struct json *json, const struct changes *changes, const struct change *change)
+void changes_path(const struct changes *changes, const struct change *change, struct buf *out)
 {
-	AUTO_BUF path = { 0 };
 	if (change->layer > 0) {
-		(void)buf_adds(&path, changes->roots[change->layer]);
-		(void)buf_adds(&path, "/");
+		buf_adds(out, changes->roots[change->layer]);
+		buf_adds(out, "/");
 	}
-	if (buf_adds(&path, change->path) < 0)
-		json_fail(json, -ENOSPC);
-	json_put_bytes(json, "path", path.data, path.len);
+	buf_adds(out, change->path);
 }
 
-static void put_change(
+void changes_put_one(
+
 	struct json *json, const struct changes *changes, const struct change *change)
 {
+	AUTO_BUF path = { 0 };
 	char mode[16];
 	snprintf(mode, sizeof mode, "%04o", (unsigned)(change->mode & 07777));
 	bool gone = change->kind == CHANGE_DELETED;
 	json_open_object(json, NULL);
-	put_path(json, changes, change);
-	json_put_text(json, "change", kind_name(change->kind));
-	json_put_text(json, "type", type_name(change->mode));
+	changes_path(changes, change, &path);
+	if (path.full)
+		json_fail(json, -ENOSPC);
+	json_put_bytes(json, "path", buf_text(&path), path.len);
+	json_put_text(json, "change", changes_kind(change));
+	json_put_text(json, "type", changes_type(change));
 	if (S_ISREG(change->mode) && !gone)
 		json_put_uint(json, "size", change->size);
 	else
@@ -67,6 +70,6 @@ void changes_put(struct json *json, const struct changes *changes)
 {
 	json_open_array(json, "changes");
 	for (size_t i = 0; changes && i < changes->count; i++)
-		put_change(json, changes, &changes->list[i]);
+		changes_put_one(json, changes, &changes->list[i]);
 	json_close(json);
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 
 enum change_kind { CHANGE_CREATED, CHANGE_MODIFIED, CHANGE_DELETED };
 
@@ -47,6 +48,13 @@ struct changes {
 
 struct json;
 
+/* Words: "created", "modified", "deleted"; "file", "directory", ... */
+const char *changes_kind(const struct change *change);
+const char *changes_type(const struct change *change);
+/* The path as it is shown; raw bytes. */
+void changes_path(const struct changes *changes, const struct change *change, struct buf *out);
+/* One entry, as an object of the array at hand. */
+void changes_put_one(struct json *json, const struct changes *changes, const struct change *change);
 /* The list as the member "changes" of the object at hand. */
 void changes_put(struct json *json, const struct changes *changes);
 

@@ -320,3 +320,62 @@ make_public() {
 	want '.status == "error"'
 	[ "$code" = 125 ]
 }
+
+@test "--keep-changes, diff and apply: what a box changed comes to the host when told" {
+	own_state
+	overlay ', hide: [.env], protect: [keep]'
+	mkdir -p d && echo a >a && echo b >d/b && echo k >keep && echo S >.env
+	box --keep-changes -- sh -c 'echo x >>a; mv d e; mkdir -p .git/hooks; echo x >.git/hooks/pre-commit; ln -s a l; chmod 700 e; echo mine >.env'
+	want '.status == "exited"' '.warnings | map(.code) | index("changes_not_kept") | not'
+	[ "$(cat a)" = a ] && [ -d d ]
+	"$AGENTBOX" diff | grep -qx 'M a'
+	code=0
+	"$AGENTBOX" apply >"$top/out" 2>"$words" || code=$?
+	[ "$code" = 1 ]
+	grep -q 'pre-commit' "$words" && grep -q '.env' "$words"
+	[ "$(cat a)" = $'a\nx' ] && [ "$(cat e/b)" = b ] && [ ! -e d ] && [ "$(readlink l)" = a ] && [ "$(stat -c %a e)" = 700 ]
+	[ ! -e .git/hooks/pre-commit ] && [ "$(cat .env)" = S ]
+}
+
+@test "--apply brings changes over when the command succeeded, and only then" {
+	own_state
+	overlay ''
+	echo a >a
+	box --apply -- sh -c 'echo x >a; exit 3'
+	[ "$(cat a)" = a ]
+	box --apply -- sh -c 'echo y >a; mkdir n; echo z >n/f'
+	want_exit 0
+	want '.warnings == []'
+	[ "$(cat a)" = y ] && [ "$(cat n/f)" = z ]
+	[ -z "$(ls -A "$top/state/agentbox/kept")" ]
+	box --apply -- sh -c 'echo x >.envrc; echo ok >b'
+	want '.warnings[] | select(.code == "apply_incomplete") | .message | contains(".envrc")'
+	[ "$(cat b)" = ok ] && [ ! -e .envrc ]
+	policy_is <<<'filesystem: {workspace: read}'
+	box --apply -- true
+	want_error usage
+	want_hint
+}
+
+@test "a session is shown by diff and brought over by apply, and stays" {
+	own_state
+	overlay ''
+	echo a >a
+	"$AGENTBOX" session new one -p "$policy"
+	"$AGENTBOX" session exec one -- sh -c 'echo x >>a; echo n >n' >"$result"
+	"$AGENTBOX" diff one | grep -qx 'A n'
+	"$AGENTBOX" apply one
+	[ "$(cat a)" = $'a\nx' ] && [ "$(cat n)" = n ]
+	[ -z "$("$AGENTBOX" diff one)" ]
+	"$AGENTBOX" session exec one -- sh -c 'cat a n; echo m >m' >"$result"
+	want_stdout $'a\nx\nn'
+	"$AGENTBOX" apply one
+	[ "$(cat m)" = m ]
+	"$AGENTBOX" session rm one
+}
+
+@test "changes are what comparing two full trees finds, for random work" {
+	needs python3 userns
+	"$python" "$BATS_TEST_DIRNAME/changes_model.py" "$AGENTBOX_PROBES/probe-changes_dump" "$((AGENTBOX_SLOW > 1 ? 3 : 40))" ||
+		{ [ $? = 77 ] && skip "no overlay can be mounted here"; }
+}
