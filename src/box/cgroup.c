@@ -139,15 +139,15 @@ static int remove_group(int parent, const char *name, unsigned *patience)
 }
 
 /*
- * Hold the lock of a group, which is held as long as its maker lives. A group that was removed
- * meanwhile can still be locked, but has no files: then -ENOENT, so that nobody goes on with
- * another one that has got its name. 0, -EBUSY when somebody else holds it, or -errno.
+ * Hold the lock of a group, which is held as long as its maker lives. 0, -EBUSY when somebody else
+ * holds it, or -errno. A group that was removed meanwhile can still be locked, but has no files:
+ * one of them has to be asked for, so that nobody goes on with another one that has got its name.
  */
 static int lock(int dir)
 {
 	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	return faccessat(dir, "cgroup.procs", F_OK, 0) < 0 ? -errno : 0;
+	return 0;
 }
 
 /* Remove a group that nobody holds the lock of. */
@@ -157,6 +157,8 @@ static int remove_left(int parent, const char *name)
 	if (dir < 0)
 		return dir == -ENOENT ? 0 : dir;
 	int r = lock(dir);
+	if (r == 0 && faccessat(dir, "cgroup.procs", F_OK, 0) < 0)
+		r = -errno;
 	if (r == 0) {
 		bool opened;
 		unsigned patience = PATIENCE_US;
@@ -169,31 +171,35 @@ static int remove_left(int parent, const char *name)
 }
 
 /*
- * Take a directory just made: it is ours from the lock on. 1, 0 when somebody else is about to
- * remove it or has done so, or -errno.
+ * Take a directory just made: it is ours from the lock on. v1: with its file `tasks`. 1, 0 when
+ * somebody else is about to remove it or has done so, or -errno.
  */
-static int take(int parent, const char *name, int *ret_dir)
+static int take(int parent, const char *name, bool v1, int *ret_dir, int *ret_tasks)
 {
-	int dir = open_group(parent, name);
+	AUTO_FD dir = open_group(parent, name);
 	if (dir < 0)
 		return dir == -ENOENT ? 0 : dir;
 	int r = lock(dir);
+	AUTO_FD tasks = r == 0 && v1 ? openat(dir, "tasks", O_WRONLY | O_CLOEXEC) : -1;
+	if (r == 0 && v1 && tasks < 0)
+		r = -errno;
+	if (r == 0 && !v1 && faccessat(dir, "cgroup.procs", F_OK, 0) < 0)
+		r = -errno;
 	/* The box's own id is to read there, whatever our umask. */
 	if (r == 0 && fchmod(dir, 0755) < 0)
 		r = -errno;
-	if (r == 0) {
-		*ret_dir = dir;
-		return 1;
-	}
-	close(dir);
-	return r == -EBUSY || r == -ENOENT ? 0 : r;
+	if (r < 0)
+		return r == -EBUSY || r == -ENOENT ? 0 : r;
+	*ret_dir = fd_steal(&dir);
+	*ret_tasks = fd_steal(&tasks);
+	return 1;
 }
 
 /*
  * Make one group and hold its lock, which tells everybody that it is alive. `agentbox gc` may come
  * between the two. Until then nobody else's id can open it, and so nobody can lock it instead.
  */
-static int make_group(int parent, const char *name, int *ret_dir)
+static int make_group(int parent, const char *name, bool v1, int *ret_dir, int *ret_tasks)
 {
 	for (int i = 0; i < TRIES; i++) {
 		if (i > 0)
@@ -206,7 +212,7 @@ static int make_group(int parent, const char *name, int *ret_dir)
 				return r;
 			continue;
 		}
-		int r = take(parent, name, ret_dir);
+		int r = take(parent, name, v1, ret_dir, ret_tasks);
 		if (r < 0)
 			(void)unlinkat(parent, name, AT_REMOVEDIR);
 		if (r != 0)
@@ -253,24 +259,15 @@ static int make_one(
 	struct cgroup_place place = { .plan = plan, .group = group };
 	int parent = open_parent(plan->parents[group]);
 	int r = parent < 0 ? parent : check_parent(parent);
-	if (r < 0) {
-		fd_close(&parent);
+	groups->parent[group] = parent;
+	if (r < 0)
 		return cgroup_fail(&place, code_of(r), r, err);
-	}
-	if (group == 0)
-		r = prepare_parent(plan, parent, err);
-	if (r == 0) {
-		place.name = plan->name;
-		r = make_group(parent, plan->name, &groups->dir[group]);
-		if (r < 0)
-			cgroup_fail(&place, code_of(r), r, err);
-	}
-	close(parent);
-	if (r < 0 || plan->kind != CGROUP_V1)
-		return r < 0 ? -1 : 0;
-	place.file = "tasks";
-	groups->tasks[group] = openat(groups->dir[group], place.file, O_WRONLY | O_CLOEXEC);
-	return groups->tasks[group] < 0 ? cgroup_fail(&place, code_of(-errno), errno, err) : 0;
+	if (group == 0 && prepare_parent(plan, parent, err) < 0)
+		return -1;
+	place.name = plan->name;
+	r = make_group(parent, plan->name, plan->kind == CGROUP_V1, &groups->dir[group],
+		&groups->tasks[group]);
+	return r < 0 ? cgroup_fail(&place, code_of(r), r, err) : 0;
 }
 
 static bool forgivable(const struct plan_cgroup_file *file, int r)
@@ -301,7 +298,7 @@ void cgroup_init(struct cgroup *cgroup)
 {
 	cgroup->plan = NULL;
 	for (size_t i = 0; i < PLAN_CGROUPS_MAX; i++)
-		cgroup->dir[i] = cgroup->tasks[i] = -1;
+		cgroup->parent[i] = cgroup->dir[i] = cgroup->tasks[i] = -1;
 }
 
 int cgroup_make(const struct plan *plan, struct cgroup *ret_cgroup, struct err *err)
@@ -331,12 +328,10 @@ int cgroup_remove(struct cgroup *cgroup)
 	unsigned patience = PATIENCE_US;
 	for (size_t i = PLAN_CGROUPS_MAX; i-- > 0;) {
 		fd_close(&cgroup->tasks[i]);
-		if (cgroup->dir[i] < 0)
-			continue;
-		int parent = open_parent(cgroup->plan->parents[i]);
-		int one = parent < 0 ? parent == -ENOENT ? 0 : parent
-				     : remove_group(parent, cgroup->plan->name, &patience);
-		fd_close(&parent);
+		int one = 0;
+		if (cgroup->dir[i] >= 0)
+			one = remove_group(cgroup->parent[i], cgroup->plan->name, &patience);
+		fd_close(&cgroup->parent[i]);
 		fd_close(&cgroup->dir[i]); /* and with it the lock */
 		if (r == 0)
 			r = one;

@@ -15,13 +15,15 @@
 /* Live groups. A value of cgroup_init() has none. All descriptors close at exec. */
 struct cgroup {
 	const struct plan_cgroup *plan; /* NULL: none; outlives this */
+	int parent[PLAN_CGROUPS_MAX];   /* where each is made; -1: not yet */
 	int dir[PLAN_CGROUPS_MAX];      /* of each group, with its lock (flock(2)); -1 */
 	int tasks[PLAN_CGROUPS_MAX]; /* v1: its file `tasks`, for init to write "0" to; else -1 */
 };
 
 /* What the kernel counted, children that ended included; UINT64_MAX: it does not say. */
 struct cgroup_counters {
-	uint64_t cpu_user_us, cpu_system_us; /* their sum is exact, the division is not */
+	uint64_t cpu_us;
+	uint64_t cpu_user_us, cpu_system_us; /* their sum is cpu_us, the division is not exact */
 	uint64_t memory_peak_bytes;          /* v2: from Linux 5.19 on */
 	uint64_t pids_peak;                  /* init is one of them */
 	uint64_t read_bytes, write_bytes;    /* block devices; only v2, with the controller "io" */
@@ -34,6 +36,12 @@ struct cgroup_counters {
 	 * because of one further up as well. */
 	uint64_t pids_refused;
 };
+
+#define CGROUP_NOTHING_COUNTED                                                                     \
+	{                                                                                          \
+		UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,            \
+			UINT64_MAX, UINT64_MAX, UINT64_MAX                                         \
+	}
 
 void cgroup_init(struct cgroup *cgroup);
 
@@ -52,8 +60,13 @@ int cgroup_make(const struct plan *plan, struct cgroup *ret_cgroup, struct err *
 /* Summed processor time so far, in microseconds. 0 or -errno; -ENODATA: no group counts it. */
 int cgroup_cpu_time(const struct cgroup *cgroup, uint64_t *ret_us);
 
-/* All counters; never fails. */
-void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *ret_counters);
+/*
+ * All counters; never fails. divided: also how cpu_us is divided, which in v1 takes two more files.
+ */
+void cgroup_read(const struct cgroup *cgroup, bool divided, struct cgroup_counters *ret_counters);
+
+/* Fill cpu_user_us and cpu_system_us: the total, divided as the other two are to each other. */
+void cgroup_divide(uint64_t total, uint64_t user, uint64_t system, struct cgroup_counters *ret);
 
 /*
  * Remove the groups, waiting up to a second in all for the kernel to let go of ended processes, and

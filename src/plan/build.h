@@ -2,6 +2,8 @@
 #ifndef AGENTBOX_PLAN_BUILD_H
 #define AGENTBOX_PLAN_BUILD_H
 
+#include <string.h>
+
 #include "plan/host.h"
 #include "plan/plan.h"
 #include "plan/request.h"
@@ -31,9 +33,10 @@ struct build_grant {
 	const char *target; /* without the leading "/" */
 	const struct host_path *fact;
 	bool write;
-	int layer;  /* index into the plan's layers; -1: shown directly */
-	bool point; /* its mount point is made in a session's directory */
-	bool under; /* its mount point lies in a tree of the host, so it is there already */
+	int layer;   /* index into the plan's layers; -1: shown directly */
+	bool nested; /* a mount of the host in a layer's tree, which nobody asked for by name */
+	bool point;  /* its mount point is made in a session's directory */
+	bool under;  /* its mount point lies in a tree of the host, so it is there already */
 	const char *why;
 };
 
@@ -54,6 +57,27 @@ int build_grants(struct builder *builder);
 /* Does a written grant, marked as dangerous, hold one of agentbox's own directories? */
 bool build_covers_own(const struct builder *builder);
 void build_etc(struct builder *builder);
+/* One more tree; `layer` as in struct build_grant. */
+int build_add_grant(struct builder *builder, const struct host_path *fact, bool write, int layer,
+	const char *why);
+/* Is it a place that the box makes itself, so that nothing of the host can stand there? */
+bool build_reserved(const char *target);
+
+/* Does a path lie in a tree? Neither begins with "/", or both do. */
+static inline bool build_lies_in(const char *path, const char *tree)
+{
+	size_t len = strlen(tree);
+	return strncmp(path, tree, len) == 0 && path[len] == '/';
+}
+
+/* mounts_git.c: the repository of a workspace that is a linked git worktree */
+int build_gitdir(struct builder *builder);
+
+/* mounts_nested.c: mounts of the host in what is shown through a layer */
+int build_nested(struct builder *builder);
+
+/* The match that hides a path or a directory that it lies in, or NULL. */
+const struct host_match *build_hidden_by(const struct builder *builder, const char *path);
 
 /* layers.c */
 #define LAYERS_DIR "run/agentbox.layers" /* where they are put together, covered afterwards */

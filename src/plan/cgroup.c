@@ -183,7 +183,8 @@ int build_cgroup(struct builder *builder)
 	struct cgroup_place place = { 0 };
 	unsigned held = 0, let_go = 0;
 	cgroup->memory = cgroup->pids = cgroup->cpu = cgroup->cpuacct = -1;
-	cgroup->cpu_width = host->cgroup.online ? host->cgroup.online : 1;
+	/* Unknown is as many as limits.cpus can be, which only means to look more often. */
+	cgroup->cpu_width = host->cgroup.online ? host->cgroup.online : 1024;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		if (!rows[i].number->value)
 			continue;

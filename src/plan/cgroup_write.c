@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A share of processors is a share of each tenth of a second. */
+/* A share of processors is a share of each tenth of a second, which is what a new group has. */
 #define PERIOD_US 100000u
 
 struct writing {
@@ -149,7 +149,6 @@ static void write_v1(struct writing *w, unsigned limits)
 			text_of(w, pids_max(w, asked)));
 	if (limits & LIMIT_CPUS) {
 		group = group_v1(w, CONTROLLER_CPU);
-		put(w, group, "limits.cpus", "cpu.cfs_period_us", text_of(w, PERIOD_US));
 		put(w, group, "limits.cpus", "cpu.cfs_quota_us", text_of(w, quota_us(asked)));
 	}
 	if (limits & LIMIT_CPU)

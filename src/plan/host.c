@@ -1,12 +1,14 @@
 /*
- * host: the facts that plans rest on. The only part of plan/ (with host_user, host_match,
- * host_cgroup and host_diagnosis) that looks at the kernel; it judges nothing.
+ * host: the facts that plans rest on. The only part of plan/ (with host_user, host_match, host_git,
+ * host_mounts, host_cgroup and host_diagnosis) that looks at the kernel; it judges nothing.
  */
 #define _GNU_SOURCE
 #include "plan/host.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "plan/host_git.h"
 #include "plan/host_match.h"
+#include "plan/host_mounts.h"
 #include "plan/host_own.h"
 #include "plan/host_user.h"
 #include "plan/places.h"
@@ -254,6 +256,27 @@ static void probe_grant(struct host *host, struct host_path **paths, const char 
 	free(real);
 }
 
+static void probe_git(struct host *host, struct host_path **paths, const char *workspace)
+{
+	const struct host_path *fact = host_find(host, workspace);
+	if (fact->errnum || !fact->real || fact->link || fact->through_link ||
+		places_not_workspace(workspace, host->home))
+		return; /* the planner refuses it, or shows none */
+	host_git_probe(&host->arena, workspace, fact->uid, host->home, &host->git);
+	if (host->git.common)
+		probe_grant(host, paths, host->git.common);
+}
+
+/* Mounts inside of what is shown through a layer; more than can be shown are not looked at. */
+static void probe_mounts(struct host *host, struct host_path **paths, const char *workspace)
+{
+	enum { LOOKED_AT_MAX = 64 };
+	const char *trees[2] = { workspace, host->git.common };
+	host_mounts_probe(trees, host->git.common ? 2 : 1, host);
+	for (size_t i = 0; i < host->mount_count && i < LOOKED_AT_MAX; i++)
+		probe_grant(host, paths, host->mounts[i].path);
+}
+
 static void probe_grants(
 	const struct policy *policy, const struct request *request, struct host *host)
 {
@@ -266,6 +289,10 @@ static void probe_grants(
 		probe_grant(host, &paths, policy->fs.root_dir);
 	if (policy->fs.workspace != WORKSPACE_NONE)
 		probe_grant(host, &paths, request->workspace);
+	if (policy->fs.workspace == WORKSPACE_WRITE || policy->fs.workspace == WORKSPACE_OVERLAY)
+		probe_git(host, &paths, request->workspace);
+	if (policy->fs.workspace == WORKSPACE_OVERLAY)
+		probe_mounts(host, &paths, request->workspace);
 }
 
 const struct host_path *host_find(const struct host *host, const char *path)

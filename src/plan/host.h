@@ -47,6 +47,19 @@ struct host_missing {
 	const char *tree;
 };
 
+/* A mount inside of a tree that is shown through a layer, and in no other such mount. */
+struct host_mount {
+	const char *path; /* absolute */
+	bool kernels; /* it is, or holds, a file system of the kernel's own (proc, sysfs, ...) */
+	bool inner;   /* while they are looked for: it lies in another one */
+};
+
+/* The repository that the workspace's ".git", a file, names (plan/host_git.h). */
+struct host_git {
+	const char *admin;  /* the directory that it names, outside of the workspace; NULL: none */
+	const char *common; /* the repository's, which holds it, if it names the workspace back */
+};
+
 struct host {
 	/* the caller */
 	uid_t uid; /* effective */
@@ -82,6 +95,9 @@ struct host {
 	/* the paths that policy and request name */
 	const struct host_path *paths;
 	size_t path_count;
+	struct host_git git;
+	const struct host_mount *mounts; /* only looked at with a layer */
+	size_t mount_count;
 	const struct host_match *hidden, *protected;
 	size_t hidden_count, protected_count;
 	const struct host_missing *missing; /* protect patterns without any match in a tree */

@@ -183,11 +183,15 @@ static void read_v1(const char *cgroup, const char *mountinfo, enum host_control
 	const char *mounted;
 	const char *dir = host_cgroup_v1_dir(
 		cgroup, mountinfo, host_controller_name(controller), arena, &mounted);
-	if (!dir || !may(dir, "tasks", F_OK))
+	if (!dir)
+		return;
+	/* One look for both: as a rule it is there, and may be written or not. */
+	bool writable = may(dir, "", W_OK | X_OK);
+	if (!writable && !may(dir, "", F_OK))
 		return;
 	ret_v1->dir = dir;
 	ret_v1->mounted = mounted;
-	ret_v1->writable = may(dir, "", W_OK | X_OK);
+	ret_v1->writable = writable;
 	if (controller == CONTROLLER_CPUSET) {
 		ret_v1->mems = read_word(dir, "cpuset.mems", arena);
 		ret_v1->cpus = read_word(dir, "cpuset.cpus", arena);
@@ -293,11 +297,25 @@ static bool is_type(const char *path, long magic)
 	return statfs(path, &fs) == 0 && (long)fs.f_type == magic;
 }
 
+/* Does a list of controllers, between commas, have one of these? */
+static bool lists_any(const char *list, size_t len, unsigned wanted)
+{
+	for (size_t at = 0; at < len; at += strcspn(list + at, ",:") + 1)
+		for (int i = 0; i < CONTROLLER_COUNT_; i++) {
+			const char *name = host_controller_name(i);
+			size_t size = strcspn(list + at, ",:");
+			if (wanted & 1u << i && size == strlen(name) &&
+				memcmp(list + at, name, size) == 0)
+				return true;
+		}
+	return false;
+}
+
 /*
  * What mountinfo would say if the hierarchies were mounted where they are on nearly all hosts,
  * which is asked for each of them; the whole list is long, and making it costs the kernel much.
  */
-static const char *usual_mounts(const char *cgroup, struct arena *arena)
+static const char *usual_mounts(const char *cgroup, unsigned wanted, struct arena *arena)
 {
 	static const char top[] = "/sys/fs/cgroup", unified[] = "/sys/fs/cgroup/unified";
 	AUTO_BUF text = { 0 };
@@ -311,7 +329,7 @@ static const char *usual_mounts(const char *cgroup, struct arena *arena)
 		const char *list = line + strcspn(line, ":\n") + 1;
 		size_t len = list[-1] ? strspn(list, "abcdefghijklmnopqrstuvwxyz_,") : 0;
 		char path[256];
-		if (len && list[len] == ':' &&
+		if (len && list[len] == ':' && lists_any(list, len, wanted) &&
 			snprintf(path, sizeof path, "%s/%.*s", top, (int)len, list) <
 				(int)sizeof path &&
 			is_type(path, CGROUP_SUPER_MAGIC))
@@ -347,8 +365,8 @@ static void read_groups(const struct policy *policy, const struct host *host,
 	const char *cgroup = read_proc("/proc/self/cgroup", arena);
 	unsigned wanted = wanted_controllers(policy);
 	struct host_cgroup found = { 0 };
-	host_cgroup_read(
-		cgroup, usual_mounts(cgroup, arena), wanted, host->uid, host->root, arena, &found);
+	host_cgroup_read(cgroup, usual_mounts(cgroup, wanted, arena), wanted, host->uid, host->root,
+		arena, &found);
 	if (!is_found(cgroup, wanted, &found, arena)) {
 		found = (struct host_cgroup){ 0 };
 		host_cgroup_read(cgroup, read_proc("/proc/self/mountinfo", arena), wanted,
@@ -370,8 +388,11 @@ void host_cgroup_probe(
 	read_groups(policy, host, &facts, arena);
 	facts.probed = true;
 	facts.systemd = has_manager(request, host->uid, host->root);
-	facts.online = online_cpus();
-	facts.cpus = allowed_cpus(arena);
+	/* Counted only where it decides how often to look at processor time. */
+	facts.online =
+		policy->limits.cpu_us.value && !policy->limits.cpus_milli.value ? online_cpus() : 0;
+	facts.cpus =
+		wanted_controllers(policy) & 1u << CONTROLLER_CPUSET ? allowed_cpus(arena) : NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	facts.number = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 	host->cgroup = facts;

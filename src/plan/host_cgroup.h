@@ -62,8 +62,8 @@ struct host_cgroup {
 	size_t level_count; /* 0: no v2 hierarchy that we are to be found in */
 	struct host_cgroup_v1 v1[CONTROLLER_COUNT_];
 	bool systemd;     /* a manager (as a user: the user's) could be asked for a scope */
-	unsigned online;  /* processors */
-	const char *cpus; /* those that this process may use, "0-3,8"; NULL: unknown */
+	unsigned online;  /* processors; 0: not asked, since limits.cpus says how many are used */
+	const char *cpus; /* those that this process may use, "0-3,8"; NULL: unknown, not asked */
 	uint64_t number;  /* differs from run to run */
 };
 

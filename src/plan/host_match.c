@@ -189,6 +189,8 @@ static int match_patterns(struct search *search, const struct request *request)
 		!places_not_workspace(request->workspace, search->host->home))
 		r = search_tree(
 			search, request->workspace, policy->fs.workspace == WORKSPACE_WRITE);
+	if (r == 0 && policy->fs.workspace == WORKSPACE_OVERLAY && search->host->git.common)
+		r = search_tree(search, search->host->git.common, false);
 	for (size_t i = 0; r == 0 && i < policy->fs.hide_count; i++)
 		if (policy->fs.hide[i].pattern[0] == '/')
 			r = search_absolute(search, &policy->fs.hide[i], true);
@@ -206,6 +208,8 @@ int host_match(const struct policy *policy, const struct request *request, struc
 	search.cache = host_index_place(&host->arena, request->environ, host->uid);
 	if (policy->fs.workspace == WORKSPACE_OVERLAY)
 		search.layers[search.layer_count++] = request->workspace;
+	if (policy->fs.workspace == WORKSPACE_OVERLAY && host->git.common)
+		search.layers[search.layer_count++] = host->git.common;
 	if (policy->fs.hide_count || policy->fs.protect_count)
 		r = match_patterns(&search, request);
 	if (r == 0 && (policy->fs.write_count || policy->fs.workspace == WORKSPACE_WRITE))

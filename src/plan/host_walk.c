@@ -129,6 +129,16 @@ static int read_entries(struct walk *walk, int dir, int depth, struct index_reco
 	}
 }
 
+/* The kernel's own file systems are not shown with a layer's tree, and have no end. */
+static bool is_kernels(const struct walk *walk)
+{
+	const struct host *host = walk->search->host;
+	for (size_t i = 0; i < host->mount_count; i++)
+		if (host->mounts[i].kernels && strcmp(host->mounts[i].path, walk->path) == 0)
+			return search_in_layer(walk->search, walk->path);
+	return false;
+}
+
 /* Read the directory anew; *fd is it, or -1 where it cannot be searched and need not. */
 static int read_directory(struct walk *walk, int parent, const char *name, int depth, int *fd,
 	struct index_record *record, struct list *list)
@@ -138,6 +148,8 @@ static int read_directory(struct walk *walk, int parent, const char *name, int d
 	*record = (struct index_record){ 0 };
 	*list = (struct list){ .start = walk->lists.len };
 	fd_close(fd);
+	if (is_kernels(walk))
+		return 0;
 	*fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (*fd < 0)
 		return search_unsearchable(walk->search, walk->path, errno);

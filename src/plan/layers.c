@@ -108,8 +108,15 @@ void build_layer_sort(struct builder *builder)
 {
 	for (size_t i = 0; i < builder->plan->layer_count; i++) {
 		struct plan_layer *layer = &builder->layers[i];
+		const char **list = (const char **)layer->gone;
+		size_t count = 0;
 		if (layer->gone_count > 1)
-			qsort((void *)layer->gone, layer->gone_count, sizeof *layer->gone, by_name);
+			qsort(list, layer->gone_count, sizeof *list, by_name);
+		/* Two patterns, or two trees that a name lies in, may have named it. */
+		for (size_t k = 0; k < layer->gone_count; k++)
+			if (k == 0 || strcmp(list[k], list[count - 1]) != 0)
+				list[count++] = list[k];
+		layer->gone_count = count;
 	}
 }
 

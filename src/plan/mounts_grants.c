@@ -12,12 +12,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static bool lies_in(const char *target, const char *tree)
-{
-	size_t len = strlen(tree);
-	return strncmp(target, tree, len) == 0 && target[len] == '/';
-}
-
 static int depth(const char *target)
 {
 	int slashes = 0;
@@ -27,14 +21,14 @@ static int depth(const char *target)
 }
 
 /* Places that the box makes itself: nothing of the host can stand there. */
-static bool reserved(const char *target)
+bool build_reserved(const char *target)
 {
 	static const char *const own[] = { "proc", "dev", "dev/pts", "dev/shm", "etc", "run",
 		"run/agentbox", "tmp", "var", "var/tmp" };
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		if (strcmp(target, own[i]) == 0)
 			return true;
-	return !*target || lies_in(target, "proc") || lies_in(target, "run/agentbox");
+	return !*target || build_lies_in(target, "proc") || build_lies_in(target, "run/agentbox");
 }
 
 static int check_grant(struct builder *builder, const struct host_path *fact, const char *given,
@@ -62,7 +56,7 @@ static int check_grant(struct builder *builder, const struct host_path *fact, co
 					       : "device");
 		return err_hint_set(builder->err, "{path: %s, dangerous: true}", given);
 	}
-	if (reserved(fact->path + 1)) {
+	if (build_reserved(fact->path + 1)) {
 		build_refuse(builder, ERR_unsupported, at,
 			"'%s' cannot be granted: the box has its own there", given);
 		return err_hint_set(builder->err, "grant the directories below it that are needed");
@@ -88,7 +82,7 @@ static int check_own(struct builder *builder, const char *path, const char *give
 	return err_hint_set(builder->err, "grant a directory that holds nothing of agentbox's");
 }
 
-static int add_grant(struct builder *builder, const struct host_path *fact, bool write, int layer,
+int build_add_grant(struct builder *builder, const struct host_path *fact, bool write, int layer,
 	const char *why)
 {
 	const char *target = fact->path + 1;
@@ -151,7 +145,7 @@ static int add_list(
 			return refuse_file(builder, &list[i]);
 		const char *why = build_why(
 			builder, write ? "filesystem.write" : "filesystem.read", &list[i].at);
-		if (add_grant(builder, fact, write, -1, why) < 0)
+		if (build_add_grant(builder, fact, write, -1, why) < 0)
 			return -1;
 		if (list[i].dangerous)
 			build_warn(builder, "dangerous_grant",
@@ -203,7 +197,7 @@ static int add_workspace(struct builder *builder)
 	int layer = layered ? build_layer(builder, fact->path, why) : -1;
 	plan->workspace = !layered ? "bind" : builder->layers[layer].copy ? "copy" : "overlay";
 	builder->workspace_shown = true;
-	return add_grant(
+	return build_add_grant(
 		builder, fact, layered || policy->fs.workspace == WORKSPACE_WRITE, layer, why);
 }
 
@@ -223,7 +217,8 @@ int build_grant_points(struct builder *builder)
 		build_not_enforced(builder, "limits.disk");
 	if (add_list(builder, policy->fs.read, policy->fs.read_count, false) < 0 ||
 		add_list(builder, policy->fs.write, policy->fs.write_count, true) < 0 ||
-		add_workspace(builder) < 0)
+		add_workspace(builder) < 0 || build_gitdir(builder) < 0 ||
+		build_nested(builder) < 0)
 		return -1;
 	if (builder->grant_count > 1)
 		qsort(builder->grants, builder->grant_count, sizeof *builder->grants, by_depth);
@@ -231,7 +226,7 @@ int build_grant_points(struct builder *builder)
 		struct build_grant *grant = &builder->grants[i];
 		grant->under = build_shown_by(builder, grant->target) != NULL;
 		for (size_t k = 0; k < i && !grant->under; k++)
-			grant->under = lies_in(grant->target, builder->grants[k].target);
+			grant->under = build_lies_in(grant->target, builder->grants[k].target);
 		if (!grant->under && build_in_session(builder, grant->target)) {
 			grant->under = grant->point = true;
 			continue;
@@ -262,8 +257,20 @@ static void mount_grant(struct builder *builder, const struct build_grant *grant
 	/* overlayfs takes no tree with mounts in it. */
 	bool alone = grant->layer >= 0 && !builder->layers[grant->layer].copy;
 	op->flags = OPF_GRANT | (S_ISDIR(mode) && !alone ? OPF_RECURSIVE : 0) |
-		    (grant->write ? 0 : OPF_READONLY) | (grant->under ? OPF_UNDER_GRANT : 0) |
+		    (grant->write ? 0 : OPF_READONLY) | (grant->nested ? OPF_OPTIONAL : 0) |
+		    (grant->under ? OPF_UNDER_GRANT : 0) |
 		    (S_ISCHR(mode) || S_ISBLK(mode) ? OPF_DEVICE : 0);
+}
+
+const struct host_match *build_hidden_by(const struct builder *builder, const char *path)
+{
+	const struct host *host = builder->host;
+	for (size_t i = 0; i < host->hidden_count; i++) {
+		const char *hidden = host->hidden[i].path;
+		if (strcmp(path, hidden) == 0 || build_lies_in(path, hidden))
+			return &host->hidden[i];
+	}
+	return NULL;
 }
 
 /* The grant that shows a path in the end: the deepest that it is or lies in. */
@@ -272,7 +279,7 @@ static const struct build_grant *grant_of(const struct builder *builder, const c
 	const struct build_grant *found = NULL;
 	for (size_t i = 0; i < builder->grant_count; i++) {
 		const struct build_grant *grant = &builder->grants[i];
-		if (strcmp(target, grant->target) == 0 || lies_in(target, grant->target))
+		if (strcmp(target, grant->target) == 0 || build_lies_in(target, grant->target))
 			found = grant;
 	}
 	return found;
@@ -435,9 +442,10 @@ static void hold_nested(struct builder *builder)
 		const struct build_grant *inner = &builder->grants[i];
 		const struct build_grant *outer = NULL;
 		for (size_t k = 0; k < i; k++)
-			if (lies_in(inner->target, builder->grants[k].target))
+			if (build_lies_in(inner->target, builder->grants[k].target))
 				outer = &builder->grants[k];
-		if (outer && outer->write && !inner->write)
+		/* What is renamed in a layer stays where it is on the host. */
+		if (outer && outer->write && !inner->write && !inner->nested)
 			pin_parents(builder, outer, inner->target, inner->why);
 	}
 }

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -34,6 +35,21 @@ static uint64_t counted(uint64_t number)
 	return number == UNKNOWN ? 0 : number;
 }
 
+/* Even on all its processors at once the box cannot have used the rest before that. */
+static uint64_t interval_us(uint64_t left, unsigned width)
+{
+	if (width == 0)
+		width = 1;
+	uint64_t least = LOOK_BEYOND_US / width, wait = left / width;
+	if (least > LOOK_USUAL_US)
+		least = LOOK_USUAL_US;
+	if (least < LOOK_MIN_US)
+		least = LOOK_MIN_US;
+	if (wait < least)
+		return least;
+	return wait < LOOK_MAX_US ? wait : LOOK_MAX_US;
+}
+
 static bool runs(const struct run *run)
 {
 	return run->state == STATE_RUNNING || run->state == STATE_TERMINATING;
@@ -42,7 +58,11 @@ static bool runs(const struct run *run)
 static int64_t time_due(const struct run *run)
 {
 	const struct plan_cgroup *plan = &run->plan->cgroup;
-	return runs(run) && plan->kind != CGROUP_NONE && plan->cpu_us ? run->next_look : NEVER;
+	if (!runs(run) || plan->kind == CGROUP_NONE || plan->cpu_us == 0)
+		return NEVER;
+	if (run->next_look)
+		return run->next_look;
+	return run->started + (int64_t)interval_us(plan->cpu_us, plan->cpu_width) * 1000;
 }
 
 /* Not at once: the shortest commands are over before it is of use. */
@@ -58,21 +78,6 @@ int64_t limits_due(const struct run *run)
 {
 	int64_t time = time_due(run), watch = watch_due(run);
 	return time < watch ? time : watch;
-}
-
-/* Even on all its processors at once the box cannot have used the rest before that. */
-static uint64_t interval_us(uint64_t left, unsigned width)
-{
-	if (width == 0)
-		width = 1;
-	uint64_t least = LOOK_BEYOND_US / width, wait = left / width;
-	if (least > LOOK_USUAL_US)
-		least = LOOK_USUAL_US;
-	if (least < LOOK_MIN_US)
-		least = LOOK_MIN_US;
-	if (wait < least)
-		return least;
-	return wait < LOOK_MAX_US ? wait : LOOK_MAX_US;
 }
 
 static void look_at_time(struct run *run)
@@ -153,10 +158,18 @@ static void judge(struct run *run, const struct watch_usage *is)
 	}
 }
 
+/* Of the processor, in ns: what a look costs does not depend on who else is busy. */
+static int64_t own_time(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
 static void look_at_all(struct run *run)
 {
 	const struct plan_watch *plan = &run->plan->watch;
-	int64_t begin = run_now();
+	int64_t begin = own_time();
 	if (!run->watch)
 		run->watch = watch_open("/proc", getpid());
 	if (!run->watch) {
@@ -170,9 +183,8 @@ static void look_at_all(struct run *run)
 	/* With what is shared counted for each it may not be so much. */
 	if (plan->memory_max && is.memory_bytes > plan->memory_max)
 		take_usage(run, WATCH_CPU | WATCH_SHARES, &is);
-	int64_t end = run_now();
-	uint64_t cost_us = (uint64_t)(end - begin) / 1000;
-	run->next_watch = end + (int64_t)watch_interval_us(plan, &is, cost_us) * 1000;
+	uint64_t cost_us = (uint64_t)(own_time() - begin) / 1000;
+	run->next_watch = run_now() + (int64_t)watch_interval_us(plan, &is, cost_us) * 1000;
 	judge(run, &is);
 }
 
@@ -206,7 +218,11 @@ void limits_read(struct run *run)
 		return;
 	struct usage *usage = &run->result->usage;
 	struct cgroup_counters *is = &run->counters;
-	cgroup_read(&run->box->cgroup, is);
+	/* What init has waited for, which is everybody, is divided already. */
+	bool divided = !run->have_ended || usage->cpu_user_us == UNKNOWN;
+	cgroup_read(&run->box->cgroup, divided, is);
+	if (!divided && is->cpu_user_us == UNKNOWN && is->cpu_us != UNKNOWN)
+		cgroup_divide(is->cpu_us, usage->cpu_user_us, usage->cpu_system_us, is);
 	/* Both or neither, so that they are of one source. */
 	if (is->cpu_user_us != UNKNOWN && is->cpu_system_us != UNKNOWN) {
 		usage->cpu_user_us = is->cpu_user_us;

@@ -93,8 +93,7 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 		.listener = -1,
 		.renames = { .sock = -1 },
 		.tty = { .master = -1, .caller = -1 },
-		.counters = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
-			UNKNOWN },
+		.counters = CGROUP_NOTHING_COUNTED,
 		.chunk = chunk,
 	};
 	run_begin(&run);

@@ -211,6 +211,33 @@ alone() {
 	want_hint
 }
 
+@test "a share of processors that the group above does not have is refused by name" {
+	needs root cgroup1
+	local group status
+	group=$(own_group cpu)/abtest.$$
+	mkdir "$group"
+	policy_is <<<$'limits:\n  cpus: 1.5'
+	status=0
+	# Half a processor for all below it.
+	sh -c 'echo 50000 >"$0/cpu.cfs_quota_us" && echo 0 >"$0/cgroup.procs" && exec "$@"' "$group" \
+		"$AGENTBOX" run -p "$policy" -- touch /tmp/ran >"$result" 2>"$words" || status=$?
+	keep_result "$result"
+	code=$status
+	[ -z "$(find "$group" -mindepth 1 -type d)" ]
+	want_error limit_refused
+	want '.error.stage == "cgroup" and (.error.message | contains("limits.cpus"))'
+	want_hint
+	policy_is <<<'limits: {cpus: 0.5}'
+	status=0
+	sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' "$group" \
+		"$AGENTBOX" run -p "$policy" -- true >"$result" 2>"$words" || status=$?
+	keep_result "$result"
+	code=$status
+	rmdir "$group" || fail "left in it: $(find "$group" -type d)"
+	want_exit 0
+	want_group
+}
+
 # watched KEY: the run ended by a limit that nothing but agentbox itself has watched.
 watched() {
 	limit_ended "$1"

@@ -264,8 +264,9 @@ renamer_of() {
 		sleep 0.4
 		kill -KILL "$(renamer_of)"
 	done
-	wait "$runner" || code=$?
-	want_exit 0 'True True True'
+	wait "$runner"
+	want '.status == "exited" and .exit_code == 0'
+	want_stdout 'True True True'
 	want '.leftover_killed == 0' '.warnings == []'
 }
 

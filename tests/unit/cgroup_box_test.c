@@ -100,7 +100,7 @@ static void v1_memory_is_held(void)
 	int status = in_groups(&groups, use_memory);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	struct cgroup_counters counters;
-	cgroup_read(&groups, &counters);
+	cgroup_read(&groups, true, &counters);
 	CHECK(counters.oom_kills == 1);
 	CHECK(counters.memory_peak_bytes > 4u << 20 && counters.memory_peak_bytes <= 8u << 20);
 	CHECK(counters.pids_peak == UINT64_MAX && counters.cpu_user_us == UINT64_MAX);
@@ -125,7 +125,7 @@ static void v1_pids_are_held(void)
 	int status = in_groups(&groups, fork_too_often);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	struct cgroup_counters counters;
-	cgroup_read(&groups, &counters);
+	cgroup_read(&groups, true, &counters);
 	CHECK(counters.pids_refused == 1);
 	CHECK(counters.pids_peak == 3 || counters.pids_peak == UINT64_MAX);
 	/* Two grandchildren still sleep there: removing waits for them. */
@@ -146,7 +146,7 @@ static void v1_time_is_counted(void)
 	CHECK(in_groups(&groups, use_processor) == 0);
 	CHECK(cgroup_cpu_time(&groups, &us) == 0 && us >= 29000 && us < 5000000);
 	struct cgroup_counters counters;
-	cgroup_read(&groups, &counters);
+	cgroup_read(&groups, true, &counters);
 	uint64_t both = counters.cpu_user_us + counters.cpu_system_us;
 	CHECK(both == us);
 	CHECK(cgroup_remove(&groups) == 0);
@@ -219,6 +219,7 @@ static void the_living_are_left_alone(void)
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0755);
 	/* As if the maker was killed. */
 	fd_close(&groups.dir[0]);
+	fd_close(&groups.parent[0]);
 	fd_close(&groups.tasks[0]);
 	CHECK(cgroup_remove_at(AT_FDCWD, path) == 0);
 	CHECK(!any_left());
@@ -249,9 +250,11 @@ static void v2_kills_what_is_left(void)
 	snprintf(path, sizeof path, "%s/%s", places[V2], group_name);
 	struct cgroup copy = groups;
 	copy.dir[0] = dup(groups.dir[0]);
+	copy.parent[0] = dup(groups.parent[0]);
 	CHECK(cgroup_remove(&copy) == -EBUSY);
 	CHECK(is_there(V2));
 	fd_close(&groups.dir[0]);
+	fd_close(&groups.parent[0]);
 	CHECK(cgroup_remove_at(AT_FDCWD, path) == 0);
 	int status = 0;
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
@@ -373,7 +376,7 @@ static void run_box(struct plan *plan, const char *line, char *out, size_t size)
 	}
 	box_close(&box);
 	struct cgroup_counters counters;
-	cgroup_read(&box.cgroup, &counters);
+	cgroup_read(&box.cgroup, true, &counters);
 	if (plan->cgroup.kind == CGROUP_V2)
 		CHECK(counters.cpu_user_us + counters.cpu_system_us > 100);
 	else if (plan->cgroup.pids >= 0)

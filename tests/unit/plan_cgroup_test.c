@@ -303,11 +303,11 @@ static const struct row rows[] = {
 		"v1 /m/own(memory) /p(pids) 0:memory.limit_in_bytes=67108864 "
 		"0:memory.memsw.limit_in_bytes=67108864? 1:pids.max=9" },
 	{ "v1, co-mounted", v1_root, "cpus: 0.5, cpu: 2s",
-		"v1 /p(pids) /cpu(cpu,cpuacct) 0:pids.max=257 1:cpu.cfs_period_us=100000 "
+		"v1 /p(pids) /cpu(cpu,cpuacct) 0:pids.max=257 "
 		"1:cpu.cfs_quota_us=50000" },
 	{ "v1, whole cpus", v1_root, "cpus: 3",
 		"v1 /p(pids) /cpu(cpu,cpuacct) /set(cpuset) 0:pids.max=257 "
-		"1:cpu.cfs_period_us=100000 1:cpu.cfs_quota_us=300000 2:cpuset.mems=0 "
+		"1:cpu.cfs_quota_us=300000 2:cpuset.mems=0 "
 		"2:cpuset.cpus=0-1,7" },
 	{ "v1, user", v1_user, MEMORY, "/m/own may not be written", true },
 	{ "v1, user, cpu", v1_user, "cpu: 1s", "/cpu may not be written", true },

@@ -105,6 +105,7 @@ static void limited(void)
 		.cpu_us = 2000000,
 		.cpu_width = 3 };
 	play.cgroup.plan = plan;
+	play.cgroup.parent[0] = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	play.cgroup.dir[0] = open(numbers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(play.cgroup.dir[0] >= 0);
 }
