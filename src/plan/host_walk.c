@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "plan/host_walk.h"
+#include "plan/host_ahead.h"
 #include "plan/host_index.h"
 #include "base/fd.h"
 
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 #define DEPTH_MAX   256
-#define ENTRIES_MAX ((size_t)64 << 10)  /* bytes that the kernel gives at once */
+#define ENTRIES_MAX ((size_t)32 << 10)  /* bytes that the kernel gives at once */
 #define LISTS_MAX   ((size_t)256 << 20) /* bytes of the lists of all open directories */
 
 /* As the kernel packs them (getdents64(2)). */
@@ -35,10 +36,15 @@ struct walk {
 	struct search *search;
 	const struct row_set *set;
 	struct host_index index;
+	struct ahead ahead;
 	struct arena arena;
 	struct buf lists; /* of the directories that we are in, one behind the other */
 	char *entries;
-	uint64_t *states[DEPTH_MAX + 1]; /* of each pattern, by depth */
+	/* By depth: where a name begins in the path, and the patterns' states there. */
+	size_t names[DEPTH_MAX + 1];
+	uint64_t *states[DEPTH_MAX + 1];
+	int stated; /* down to this depth they are those of the path; deeper ones nobody asked for
+		     */
 	char path[PATH_MAX];
 	size_t len;
 	uint64_t seen;
@@ -129,6 +135,31 @@ static int read_entries(struct walk *walk, int dir, int depth, struct index_reco
 	}
 }
 
+/* One level's states, from those above it. */
+static void step_into(struct walk *walk, int depth)
+{
+	const struct row_set *set = walk->set;
+	if (!walk->states[depth])
+		walk->states[depth] = ARENA_ARRAY(&walk->arena, set->count + 1, uint64_t);
+	char *name = walk->path + walk->names[depth], *end = strchrnul(name, '/'), was = *end;
+	*end = 0;
+	for (size_t i = 0; i < set->count; i++) {
+		uint64_t above = depth ? walk->states[depth - 1][i] : 0;
+		walk->states[depth][i] =
+			depth == 0 ? row_begin(&set->list[i])
+			: above    ? row_step(&set->list[i], above, name, (size_t)(end - name))
+				   : 0;
+	}
+	*end = was;
+}
+
+/* Only a directory that is read needs them. */
+static void set_states(struct walk *walk, int depth)
+{
+	while (walk->stated < depth)
+		step_into(walk, ++walk->stated);
+}
+
 /* The kernel's own file systems are not shown with a layer's tree, and have no end. */
 static bool is_kernels(const struct walk *walk)
 {
@@ -156,6 +187,7 @@ static int read_directory(struct walk *walk, int parent, const char *name, int d
 	/* In this order: whatever changes from here on has a later change time. */
 	if (clock_gettime(CLOCK_REALTIME, &now) == 0 && fstat(*fd, &st) == 0)
 		index_identify(&walk->index, &st, &now, record);
+	set_states(walk, depth);
 	int r = read_entries(walk, *fd, depth, record);
 	list->len = walk->lists.len - list->start;
 	record->bytes = (uint32_t)list->len;
@@ -163,14 +195,16 @@ static int read_directory(struct walk *walk, int parent, const char *name, int d
 }
 
 /* Is it as the older index has it? A directory with others in it is opened for them at once. */
-static bool unchanged(int parent, const char *name, const struct index_record *record, int *fd)
+static bool unchanged(struct walk *walk, int parent, const char *name, const struct index_part *old,
+	const struct index_record *record, int *fd)
 {
 	struct stat st;
 	if (!record->ino)
 		return false;
 	if (record->enter == 0)
-		return fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		       index_unchanged(record, &st);
+		return ahead_same(&walk->ahead, old) ||
+		       (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			       index_unchanged(record, &st));
 	*fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return *fd >= 0 && fstat(*fd, &st) == 0 && index_unchanged(record, &st);
 }
@@ -208,21 +242,6 @@ static int add_match(struct walk *walk, const struct index_entry *entry, bool ag
 
 static int enter(
 	struct walk *walk, int parent, const char *name, const struct index_part *old, int depth);
-
-/* The states of a directory from those of the one it is in. */
-static void set_states(struct walk *walk, const char *name, int depth)
-{
-	const struct row_set *set = walk->set;
-	if (!walk->states[depth])
-		walk->states[depth] = ARENA_ARRAY(&walk->arena, set->count + 1, uint64_t);
-	size_t len = depth ? strlen(name) : 0;
-	for (size_t i = 0; i < set->count; i++) {
-		uint64_t above = depth ? walk->states[depth - 1][i] : 0;
-		walk->states[depth][i] = depth == 0 ? row_begin(&set->list[i])
-					 : above    ? row_step(&set->list[i], above, name, len)
-						    : 0;
-	}
-}
 
 /* Add what matched, and enter what is to be entered. */
 static int follow(
@@ -269,9 +288,11 @@ static int enter(
 	AUTO_FD fd = -1;
 	if (depth > DEPTH_MAX)
 		return too_large(walk);
-	set_states(walk, name, depth);
+	walk->names[depth] = (size_t)(depth ? name - walk->path : 0);
+	if (walk->stated >= depth)
+		walk->stated = depth - 1;
 	if (index_read(old, walk->set->count, &record, &kept) &&
-		unchanged(parent, name, &record, &fd))
+		unchanged(walk, parent, name, old, &record, &fd))
 		list = (struct list){ .bytes = kept.at, .len = record.bytes };
 	else if (read_directory(walk, parent, name, depth, &fd, &record, &list) < 0)
 		return -1;
@@ -304,7 +325,7 @@ static void open_index(struct walk *walk, const char *cache, int tree)
 
 int host_walk(struct search *search, const struct row_set *set, const char *cache)
 {
-	struct walk walk = { .search = search, .set = set };
+	struct walk walk = { .search = search, .set = set, .stated = -1 };
 	int r = -1;
 	walk.len = strlen(search->tree);
 	if (walk.len >= sizeof walk.path)
@@ -317,7 +338,9 @@ int host_walk(struct search *search, const struct row_set *set, const char *cach
 	walk.seen = search->looked_at;
 	walk.entries = arena_alloc(&walk.arena, ENTRIES_MAX);
 	open_index(&walk, cache, tree);
+	ahead_start(&walk.ahead, &walk.index.old, set->count, tree);
 	r = enter(&walk, tree, ".", &walk.index.old, 0);
+	ahead_end(&walk.ahead);
 	if (r == 0)
 		host_index_store(&walk.index, walk.seen - search->looked_at);
 	search->looked_at = walk.seen;

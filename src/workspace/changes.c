@@ -224,7 +224,8 @@ static int add(struct finder *finder, const struct pair *pair, bool held)
 {
 	int tree = pair->there[WALK_UPPER] ? WALK_UPPER : WALK_LOWER;
 	const struct files_place *place = &pair->place[tree];
-	/* Hidden before the command began, or protected: it was not the command that took it away. */
+	/* Hidden before the command began, or protected: it was not the command that took it away.
+	 */
 	if (held && tree == WALK_LOWER)
 		return 0;
 	if (!has_room(finder, &place->st)) {

@@ -78,10 +78,9 @@ static const char *sources[] = { "/p/\xff/base.yaml", "policy.yaml" };
 static struct policy_text texts[] = { { "", 0 }, { "version: 1", 10 } };
 static const struct plan_warning plan_warnings[] = { { "dangerous_grant",
 	"the host's \x1b socket" } };
-static const struct policy policy = { .name = "na\xff\x1bme",
-	.sources = sources,
-	.texts = texts,
-	.source_count = 2 };
+static const struct policy policy = {
+	.name = "na\xff\x1bme", .sources = sources, .texts = texts, .source_count = 2
+};
 static const struct plan plan = { .namespaces = CLONE_NEWUSER | CLONE_NEWPID,
 	.landlock_abi = 7,
 	.filter.name = "custom",
