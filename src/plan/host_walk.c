@@ -116,8 +116,10 @@ static int read_entries(struct walk *walk, int dir, int depth, struct index_reco
 {
 	for (;;) {
 		long n = syscall(SYS_getdents64, dir, walk->entries, ENTRIES_MAX);
-		if (n < 0)
+		if (n < 0) {
+			record->ino = 0; /* half a list is none */
 			return search_unsearchable(walk->search, walk->path, errno);
+		}
 		if (n == 0)
 			return 0;
 		for (long at = 0; at < n;) {
