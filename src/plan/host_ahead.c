@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -21,37 +22,63 @@ static size_t place_of(const struct ahead *ahead, const struct index_part *part)
 	return (size_t)(part->at - ahead->index.at) / sizeof(struct index_record);
 }
 
-/* Look at a directory, if it is of the second half, and at those that lead there. */
+static bool met(const struct ahead *ahead, const struct index_part *part)
+{
+	return place_of(ahead, part) <= __atomic_load_n(&ahead->shared->walked, __ATOMIC_RELAXED);
+}
+
+static void look(struct ahead *ahead, int parent, const char *name, const struct index_part *part,
+	int depth);
+
+/* What is in a directory, the last one first. */
+static void look_inside(struct ahead *ahead, int fd, const struct index_part *part,
+	const struct index_part *list, uint32_t count, int depth)
+{
+	struct inner {
+		struct index_part part;
+		const char *name;
+		size_t len;
+	} *inner = calloc(count, sizeof *inner);
+	struct index_children children;
+	struct index_entry entry;
+	char text[NAME_MAX + 1];
+	size_t n = 0;
+	index_children_of(part, &children);
+	for (const char *at = list->at; inner && n < count && index_next(&at, list->end, &entry);)
+		if (entry.what == INDEX_ENTER && entry.len <= NAME_MAX)
+			inner[n++] = (struct inner){ index_child(&children, entry.name, entry.len),
+				entry.name, entry.len };
+	while (n-- > 0) {
+		memcpy(text, inner[n].name, inner[n].len);
+		text[inner[n].len] = 0;
+		if (inner[n].part.at)
+			look(ahead, fd, text, &inner[n].part, depth + 1);
+	}
+	free(inner);
+}
+
+/* Look at a directory and at those in it, up to where the walk is. */
 static void look(
 	struct ahead *ahead, int parent, const char *name, const struct index_part *part, int depth)
 {
 	struct index_record record;
-	struct index_part list, child;
-	struct index_children children;
-	struct index_entry entry;
+	struct index_part list;
 	struct stat st;
-	char text[NAME_MAX + 1];
-	if (depth > DEPTH_MAX || !index_read(part, ahead->patterns, &record, &list) ||
-		part->at + record.size <= ahead->half)
+	if (depth > DEPTH_MAX || !index_read(part, ahead->patterns, &record, &list))
+		return;
+	const struct index_part end = { part->at + record.size, NULL };
+	if (met(ahead, &end))
 		return;
 	if (record.enter == 0) {
 		if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			index_unchanged(&record, &st))
-			ahead->same[place_of(ahead, part)] = 1;
+			__atomic_store_n(
+				&ahead->shared->same[place_of(ahead, part)], 1, __ATOMIC_RELEASE);
 		return;
 	}
 	AUTO_FD fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	index_children_of(part, &children);
-	for (const char *at = list.at; index_next(&at, list.end, &entry);) {
-		if (entry.what != INDEX_ENTER || entry.len > NAME_MAX)
-			continue;
-		memcpy(text, entry.name, entry.len);
-		text[entry.len] = 0;
-		child = index_child(&children, entry.name, entry.len);
-		look(ahead, fd, text, &child, depth + 1);
-	}
+	if (fd >= 0)
+		look_inside(ahead, fd, part, &list, record.enter, depth);
 }
 
 void ahead_start(struct ahead *ahead, const struct index_part *index, size_t patterns, int tree)
@@ -60,14 +87,13 @@ void ahead_start(struct ahead *ahead, const struct index_part *index, size_t pat
 	size_t len = index->at ? (size_t)(index->end - index->at) : 0;
 	if (len < AHEAD_BYTES_MIN || sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return;
-	ahead->half = index->at + len / 2;
 	ahead->count = len / sizeof(struct index_record) + 1;
-	ahead->same =
-		mmap(NULL, ahead->count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (ahead->same == MAP_FAILED) {
-		ahead->same = NULL;
+	ahead->size = sizeof *ahead->shared + ahead->count;
+	void *shared =
+		mmap(NULL, ahead->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
 		return;
-	}
+	ahead->shared = shared;
 	pid_t parent = getpid();
 	ahead->child = fork();
 	if (ahead->child == 0) {
@@ -75,31 +101,26 @@ void ahead_start(struct ahead *ahead, const struct index_part *index, size_t pat
 			look(ahead, tree, ".", index, 0);
 		_exit(0);
 	}
-	if (ahead->child < 0)
-		ahead->child = 0;
-}
-
-static void wait_for(struct ahead *ahead)
-{
-	while (ahead->child && waitpid(ahead->child, NULL, 0) < 0 && errno == EINTR)
-		;
-	ahead->child = 0;
 }
 
 bool ahead_same(struct ahead *ahead, const struct index_part *part)
 {
-	if (!ahead->same || part->at < ahead->half)
+	if (!ahead->shared)
 		return false;
-	wait_for(ahead);
 	size_t place = place_of(ahead, part);
-	return place < ahead->count && ahead->same[place];
+	if (place >= ahead->count)
+		return false;
+	__atomic_store_n(&ahead->shared->walked, place, __ATOMIC_RELAXED);
+	return __atomic_load_n(&ahead->shared->same[place], __ATOMIC_ACQUIRE);
 }
 
 void ahead_end(struct ahead *ahead)
 {
-	if (!ahead->same)
+	if (!ahead->shared)
 		return;
-	wait_for(ahead);
-	(void)munmap(ahead->same, ahead->count);
-	ahead->same = NULL;
+	__atomic_store_n(&ahead->shared->walked, SIZE_MAX, __ATOMIC_RELAXED);
+	while (ahead->child > 0 && waitpid(ahead->child, NULL, 0) < 0 && errno == EINTR)
+		;
+	(void)munmap(ahead->shared, ahead->size);
+	ahead->shared = NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * host_ahead: looks at the second half of a large index's directories while the walk is busy with
- * the first. Waiting for memory is what looking at many directories costs, and a second processor
+ * host_ahead: looks at a large index's directories from the end, while the walk comes from the
+ * beginning. Waiting for memory is what looking at many directories costs, and a second processor
  * waits at the same time. Private to plan/.
  */
 #ifndef AGENTBOX_PLAN_HOST_AHEAD_H
@@ -16,16 +16,18 @@
 
 struct ahead {
 	struct index_part index;
-	const char *half;
 	size_t patterns;
-	unsigned char *same; /* shared with the child; one for each place where a record can be */
-	size_t count;
+	struct ahead_shared {         /* with the child */
+		size_t walked;        /* the walk's place: the child need not go below it */
+		unsigned char same[]; /* one for each place where a record can be */
+	} * shared;
+	size_t count, size;
 	pid_t child; /* 0: none */
 };
 
 /*
  * Begin, if the index is large enough; a child process looks at directories below `tree`. Whatever
- * fails: nothing is known ahead. ahead_end() waits for the child.
+ * fails: nothing is known ahead. ahead_end() waits for the child, which stops then.
  */
 void ahead_start(struct ahead *ahead, const struct index_part *index, size_t patterns, int tree);
 
