@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/results.h"
+#include "workspace/applied.h"
 #include "workspace/apply.h"
 #include "workspace/state.h"
 
@@ -156,7 +157,9 @@ static int apply(const char *state, const struct options *options, const struct 
 		    &report, err) < 0)
 		return -1;
 	struct err removing;
-	int removed = remove_kept(state, &call, &removing);
+	int removed = call.session && !call.dry
+			      ? applied_note(kept->dir, &report, &kept->layers[0], &removing)
+			      : remove_kept(state, &call, &removing);
 	int r = tell(&call, err);
 	if (r == 0 && removed < 0) {
 		*err = removing;

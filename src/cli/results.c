@@ -3,6 +3,7 @@
 #include "cli/results.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "workspace/applied.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,7 +123,7 @@ static int open_layer(const struct session *session, struct results_open *ret, s
 
 /*
  * A session in the form of a kept result. What the host changed since the session was made is a
- * conflict, also where that was by an apply of this session: nothing tells the two apart.
+ * conflict, unless an apply of the session did.
  */
 static int open_session(const struct results_choice *choice, const char *state,
 	struct results_open *ret, struct err *err)
@@ -141,8 +142,10 @@ static int open_session(const struct results_choice *choice, const char *state,
 	const struct changes_rules rules = { kept->held, kept->sensitive };
 	if (changes_find(kept->layers, 1, &rules, 0, &kept->changes, err) < 0)
 		return -1;
-	return apply_bases(
-		kept->layers, &kept->changes, kept->started_ns, &kept->arena, &kept->bases, err);
+	if (apply_bases(kept->layers, &kept->changes, kept->started_ns, &kept->arena, &kept->bases,
+		    err) < 0)
+		return -1;
+	return applied_forgive(kept->dir, &kept->changes, kept->bases, &kept->layers[0], err);
 }
 
 void results_close(struct results_open *open)

@@ -339,7 +339,7 @@ wrong() {
 
 @test "what this version cannot enforce is refused with the key and the line" {
 	local text
-	for text in 'network: {allow: [pypi.org]}' 'filesystem: {workspace: overlay}' 'audit: {trace: [exec]}' 'audit: {log: ~/log}' \
+	for text in 'network: {allow: [pypi.org]}' 'audit: {trace: [exec]}' 'audit: {log: ~/log}' \
 		'tools: {t: {command: [/bin/true]}}' 'secrets: {S: {env: S}}'; do
 		policy_is <<<"$text"
 		box -- touch "$work/mark"

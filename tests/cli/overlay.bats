@@ -371,6 +371,13 @@ make_public() {
 	want_stdout $'a\nx\nn'
 	"$AGENTBOX" apply one
 	[ "$(cat m)" = m ]
+	# Its own work is no conflict, that of others is.
+	"$AGENTBOX" session exec one -- sh -c 'echo again >>a; echo again >>n' >"$result"
+	echo other >n
+	code=0
+	"$AGENTBOX" apply one 2>"$words" || code=$?
+	[ "$code" = 1 ] && grep -q 'conflict.*: n' "$words"
+	[ "$(cat a)" = $'a\nx\nagain' ] && [ "$(cat n)" = other ]
 	"$AGENTBOX" session rm one
 }
 
