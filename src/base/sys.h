@@ -73,6 +73,7 @@ struct sys_landlock_path_beneath_attr {
 #define SYS_FSCONFIG_SET_FLAG     0u
 #define SYS_FSCONFIG_SET_STRING   1u
 #define SYS_FSCONFIG_CREATE       6u
+#define SYS_RESOLVE_NO_XDEV       0x01u
 #define SYS_RESOLVE_NO_MAGICLINKS 0x02u
 #define SYS_RESOLVE_NO_SYMLINKS   0x04u
 #define SYS_RESOLVE_BENEATH       0x08u

@@ -39,9 +39,8 @@ static void op_words(
 		err_set(err, code, errnum, "no private layer can be laid over '%s' (%s): %s",
 			op->source, why, strerror(errnum));
 		if (stage == STAGE_sources)
-			err_hint_set(err,
-				"its file system cannot be id-mapped: run agentbox as the "
-				"owner of the files, not as root");
+			err_hint_set(err, "its file system cannot be shown under another id, which "
+					  "root's boxes need: run agentbox as an ordinary user");
 		break;
 	case ERR_sources_changed:
 		err_set(err, code, errnum, "'%s' changed while the box was made (%s)",

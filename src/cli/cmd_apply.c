@@ -127,7 +127,8 @@ static int tell(const struct call *call, struct err *err)
 static int remove_kept(const char *state, struct call *call, struct err *err)
 {
 	bool complete = left_out(call->report) == 0 && call->report->counts[APPLY_UNCHOSEN] == 0;
-	bool drop = options_has(call->options, OPTION_apply_drop);
+	bool drop = options_has(call->options, OPTION_apply_drop) &&
+		    call->report->counts[APPLY_UNCHOSEN] < call->report->count;
 	if (call->dry || call->session || options_has(call->options, OPTION_apply_keep) ||
 		!(complete || drop))
 		return 0;
@@ -165,7 +166,12 @@ static int apply(const char *state, const struct options *options, const struct 
 		*err = removing;
 		r = -1;
 	}
-	if (r == 0)
+	if (r == 0 && report.count > 0 && report.counts[APPLY_UNCHOSEN] == report.count) {
+		AUTO_BUF note = { 0 };
+		buf_adds(&note, "agentbox: no change is of such a name\n");
+		say_note(&note);
+		r = CLI_NO;
+	} else if (r == 0)
 		r = report.counts[APPLY_FAILED] ? CLI_FAILED : left_out(&report) ? CLI_NO : CLI_YES;
 	apply_report_free(&report);
 	return r;

@@ -64,7 +64,7 @@ int cmd_session(const struct cli *cli, struct err *err)
 {
 	const struct options *options = &cli->options;
 	if (options->arg_count == 0)
-		return err_set(err, ERR_usage, 0, "session needs a command: new, ls or rm");
+		return err_set(err, ERR_usage, 0, "session needs a command: new, exec, ls or rm");
 	const struct sub *sub = find_sub(options->args[0], err);
 	if (!sub || check_options(sub, options, err) < 0)
 		return -1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "box/box.h"
+#include "box/stages.h"
 #include "cli/cli.h"
 #include "cli/command_hint.h"
 #include "cli/runs.h"
@@ -144,7 +145,8 @@ static int plan_copy(struct cli_run *run)
 	struct plan plan;
 	struct err err;
 	if (result->status != STATUS_ERROR || result->error.code != ERR_overlay_unsupported ||
-		run->plan.policy->fs.backend != BACKEND_AUTO || run->request->copy_layers)
+		run->plan.policy->fs.backend != BACKEND_AUTO || run->request->copy_layers ||
+		run->request->session || result->error.stage == STAGE_sources)
 		return -1;
 	run->own.copy_layers = true;
 	if (plan_build(run->plan.policy, &run->own, &run->host, &run->filter, &plan, &err) < 0)

@@ -84,16 +84,20 @@ void cli_note_words(int argc, char *const *argv, struct cli *cli)
  * `session exec NAME ...` is `run --session NAME ...`: the same options, the same result. *ret_argv
  * has argc words; false: it is something else.
  */
-static bool is_exec(int argc, char *const *argv, struct arena *arena, char *const **ret_argv)
+static bool is_exec(int *argc_io, char *const *argv, struct arena *arena, char *const **ret_argv)
 {
-	if (argc < 4 || strcmp(argv[1], "session") != 0 || strcmp(argv[2], "exec") != 0 ||
-		argv[3][0] == '-')
+	int argc = *argc_io;
+	if (argc < 3 || strcmp(argv[1], "session") != 0 || strcmp(argv[2], "exec") != 0)
 		return false;
 	char **words = ARENA_ARRAY(arena, (size_t)argc + 1, char *);
 	memcpy(words, argv, (size_t)argc * sizeof *words);
 	words[1] = arena_strdup(arena, "run");
 	words[2] = arena_strdup(arena, "--session");
 	*ret_argv = words;
+	/* The name stands first: without it the option lacks its value. */
+	if (argc > 3 && argv[3][0] == '-' && strcmp(argv[3], "--help") != 0 &&
+		strcmp(argv[3], "-h") != 0)
+		*argc_io = 3;
 	return true;
 }
 
@@ -101,7 +105,7 @@ int cli_parse(int argc, char *const *argv, struct cli *cli, struct err *err)
 {
 	if (argc < 2 || argv[1][0] == '-')
 		return parse_program(argc < 2 ? 0 : argc - 1, argv + (argc > 0), cli, err);
-	(void)is_exec(argc, argv, &cli->arena, &argv);
+	(void)is_exec(&argc, argv, &cli->arena, &argv);
 	const struct command *command = command_find(argv[1], err);
 	if (!command)
 		return -1;

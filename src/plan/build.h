@@ -81,6 +81,8 @@ const struct host_match *build_hidden_by(const struct builder *builder, const ch
 
 /* layers.c */
 #define LAYERS_DIR "run/agentbox.layers" /* where they are put together, covered afterwards */
+/* Are layers made by copying? */
+bool build_copies(const struct builder *builder);
 /* A new layer for the tree at `root`; its index. */
 int build_layer(struct builder *builder, const char *root, const char *why);
 /* The directories that are made before the seal. */

@@ -128,6 +128,11 @@ static int guard_policies(struct search *search, const struct request *request)
 	/* The program that is to judge the next run, where it stands in such a tree. */
 	if (r == 0)
 		r = guard_place(search, request, "/proc/self/exe", false);
+	/* And what it executes, reads and shows. */
+	static const char *const own[] = { AGENTBOX_LIBEXECDIR, AGENTBOX_POLICYDIR,
+		AGENTBOX_DEVDIR };
+	for (size_t i = 0; r == 0 && i < sizeof own / sizeof *own; i++)
+		r = guard_place(search, request, own[i], false);
 	const char *config = NULL, *home = NULL;
 	for (size_t i = 0; request->environ && request->environ[i]; i++) {
 		if (strncmp(request->environ[i], "XDG_CONFIG_HOME=/", 17) == 0)

@@ -10,6 +10,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+bool build_copies(const struct builder *builder)
+{
+	return builder->policy->fs.backend == BACKEND_COPY || builder->request->copy_layers;
+}
+
 int build_layer(struct builder *builder, const char *root, const char *why)
 {
 	struct plan *plan = builder->plan;
@@ -18,7 +23,7 @@ int build_layer(struct builder *builder, const char *root, const char *why)
 	struct plan_layer *layer =
 		arena_push(arena, &builder->layers, &plan->layer_count, sizeof *layer);
 	layer->root = root;
-	layer->copy = builder->policy->fs.backend == BACKEND_COPY || builder->request->copy_layers;
+	layer->copy = build_copies(builder);
 	layer->dir = arena_printf(arena, LAYERS_DIR "/layer.%d", index);
 	layer->lower = arena_printf(arena, LAYERS_DIR "/lower.%d", index);
 	layer->why = why;

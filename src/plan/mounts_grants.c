@@ -194,6 +194,12 @@ static int add_workspace(struct builder *builder)
 	};
 	const char *why = build_why(builder, words[policy->fs.workspace], &policy->fs.workspace_at);
 	bool layered = policy->fs.workspace == WORKSPACE_OVERLAY;
+	if (layered && builder->request->session && build_copies(builder)) {
+		build_refuse(builder, ERR_overlay_unsupported, &policy->fs.backend_at,
+			"a session's workspace cannot be a copy: it would be made anew for each "
+			"command");
+		return err_hint_set(builder->err, "filesystem: {backend: overlay}");
+	}
 	int layer = layered ? build_layer(builder, fact->path, why) : -1;
 	plan->workspace = !layered ? "bind" : builder->layers[layer].copy ? "copy" : "overlay";
 	builder->workspace_shown = true;

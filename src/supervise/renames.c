@@ -3,7 +3,7 @@
  * are handed to the box's own process for them (box/renames.h), and answered with what came of it.
  *
  * Nothing is decided by what the caller's memory holds, and no call is told to go on: what is read
- * there, once, is what is done, by a process that has no right that the caller lacks. Here nothing
+ * there, once, is what is done, by a process with just the rights of the command. Here nothing
  * is waited for: a renamer that does not answer holds up renames only.
  */
 #define _GNU_SOURCE

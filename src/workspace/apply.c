@@ -136,26 +136,46 @@ static int fail(struct err *err, enum err_code code, int r, const char *text)
 	return err_set(err, code, -r, "%s: %s", text, strerror(-r));
 }
 
+/* One part of it, as the tree's owner. */
+static int as_owner(struct apply_work *work, int (*part)(struct apply_work *))
+{
+	struct apply_self self;
+	int r = apply_become(work, &self);
+	if (r < 0)
+		return r;
+	r = part(work);
+	int back = apply_return(&self);
+	return r < 0 ? r : back;
+}
+
+static int commit(struct apply_work *work)
+{
+	apply_commit(work);
+	return 0;
+}
+
 /* Stage, commit, and the journal around both. */
 static int carry_out(struct apply_work *work, int state, const char *journal, struct err *err)
 {
 	int r = journal_begin(work, state, journal);
 	if (r < 0)
 		return fail(err, ERR_apply_failed, r, "the journal cannot be written");
-	r = apply_stage(work);
+	r = as_owner(work, apply_stage);
 	if (r == 0) {
 		apply_sync(work);
 		r = journal_commit(state, journal);
 	}
 	if (r < 0) {
-		int back = apply_take_back(work);
+		int back = as_owner(work, apply_take_back);
 		if (back == 0)
 			back = journal_end(state, journal);
 		return back == 0 ? fail(err, ERR_apply_failed, r, "nothing was changed")
 				 : fail(err, ERR_apply_journal, back,
 					   "what was begun could not be taken back");
 	}
-	apply_commit(work);
+	r = as_owner(work, commit);
+	if (r < 0)
+		return fail(err, ERR_apply_journal, r, "what was begun could not be finished");
 	apply_sync(work);
 	r = journal_end(state, journal);
 	return r < 0 ? fail(err, ERR_apply_journal, r, "the journal cannot be removed") : 0;

@@ -206,7 +206,8 @@ static void commit_mode(struct apply_work *work, struct record *step)
 		want |= st.st_mode & S_ISGID;
 	if (step->action == ACTION_LEND)
 		want = step->base.mode & 07777;
-	bool same = st.st_ino == step->base.ino && ((st.st_mode ^ step->base.mode) & S_IFMT) == 0;
+	bool same = st.st_ino == step->base.ino && ((st.st_mode ^ step->base.mode) & S_IFMT) == 0 &&
+		    (S_ISDIR(st.st_mode) || st.st_nlink == 1);
 	if (same && S_ISREG(st.st_mode) && (st.st_mode & 07777) != want)
 		same = apply_is_base(&st, &step->base, false);
 	if (!same) {

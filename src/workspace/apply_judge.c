@@ -157,6 +157,10 @@ static int find_action(struct apply_work *work, const struct record *step, int d
 	/* A file with the host's set-id bits is replaced: it never had them for this content. */
 	if (r == 0 || (host->st_mode & 06000))
 		return ACTION_PUT;
+	/* Its mode is that of its other names, too, which may lie anywhere: it gets a file of its
+	 * own. */
+	if (!same_mode && host->st_nlink > 1)
+		return ACTION_PUT;
 	return same_mode ? ACTION_NONE : ACTION_MODE;
 }
 
@@ -167,7 +171,8 @@ static const char *conflict_of(const struct record *step, const struct stat *hos
 		return "it was changed on the host while the command ran";
 	if (!host)
 		return base->there ? "it is gone from the host" : NULL;
-	if (!base->there)
+	/* The box saw nothing there: it was made meanwhile, or lies in something mounted. */
+	if (!base->there || step->change.kind == CHANGE_CREATED)
 		return "it is on the host now";
 	return apply_is_base(host, base, true) ? NULL : "it was changed on the host meanwhile";
 }

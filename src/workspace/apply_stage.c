@@ -30,15 +30,22 @@ static const char *staged_path(
 	return out->full ? NULL : buf_text(out);
 }
 
-/* The owner of what is new: as root that of the file in its place or of its directory. */
-static int give_owner(int dir, const char *temp, const char *place)
+/*
+ * As root or with its right to: the owner of the file in whose place it comes, else of its
+ * directory. By the descriptor of what was made here, never by a name that somebody could swap.
+ */
+static int give_owner(int fd, int dir, const char *place)
 {
-	struct stat st;
-	if (geteuid() != 0)
+	struct stat st, own;
+	if (getuid() != 0)
 		return 0;
 	if ((!place || fstatat(dir, place, &st, AT_SYMLINK_NOFOLLOW) < 0) && fstat(dir, &st) < 0)
 		return -errno;
-	return fchownat(dir, temp, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	if (fstat(fd, &own) < 0)
+		return -errno;
+	if (own.st_uid == st.st_uid && own.st_gid == st.st_gid)
+		return 0;
+	return fchown(fd, st.st_uid, st.st_gid) < 0 ? -errno : 0;
 }
 
 static int set_times(int dir, const char *name, const struct stat *from)
@@ -83,12 +90,11 @@ static int stage_file(struct apply_work *work, const struct record *step, int di
 	AUTO_FD to = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -errno;
-	int r = give_owner(dir, temp, place);
-	return r < 0 ? r : fill_file(from, to, step, &st);
+	int r = fill_file(from, to, step, &st);
+	return r < 0 ? r : give_owner(to, dir, place);
 }
 
-static int stage_link(struct apply_work *work, const struct record *step, int dir, const char *temp,
-	const char *place)
+static int stage_link(struct apply_work *work, const struct record *step, int dir, const char *temp)
 {
 	struct stat st;
 	char text[4097];
@@ -104,8 +110,7 @@ static int stage_link(struct apply_work *work, const struct record *step, int di
 		return -ESTALE;
 	if (symlinkat(text, dir, temp) < 0)
 		return -errno;
-	int r = give_owner(dir, temp, place);
-	return r < 0 ? r : set_times(dir, temp, &st);
+	return set_times(dir, temp, &st);
 }
 
 static int stage_one(struct apply_work *work, struct record *step, struct buf *path)
@@ -124,10 +129,8 @@ static int stage_one(struct apply_work *work, struct record *step, struct buf *p
 	if (S_ISREG(step->change.mode))
 		return stage_file(work, step, dir, temp, place);
 	if (S_ISLNK(step->change.mode))
-		return stage_link(work, step, dir, temp, place);
-	if (mkdirat(dir, temp, 0700) < 0)
-		return -errno;
-	return give_owner(dir, temp, NULL);
+		return stage_link(work, step, dir, temp);
+	return mkdirat(dir, temp, 0700) < 0 ? -errno : 0;
 }
 
 /* What makes it senseless to try the next one. */

@@ -68,6 +68,18 @@ bool apply_is_base(const struct stat *st, const struct apply_base *base, bool ex
 /* Does the change bring a directory to a place where there was none? */
 bool apply_makes_dir(const struct record *step);
 
+/* apply_owner.c: act as the owner of the first tree, where root would; and as before again. 0 or
+ * -errno. */
+#define APPLY_GROUPS_MAX 1024
+struct apply_self {
+	gid_t groups[APPLY_GROUPS_MAX];
+	int group_count;
+	gid_t gid;
+	bool changed;
+};
+int apply_become(const struct apply_work *work, struct apply_self *ret);
+int apply_return(const struct apply_self *self);
+
 /* apply_judge.c: fill steps[] and entries[]; nothing is changed. */
 void apply_judge(struct apply_work *work, const struct apply_options *options);
 

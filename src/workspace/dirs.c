@@ -13,7 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define RESOLVE (SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS)
+/* No mount either: what is mounted in the tree is none of what the box saw or wrote. */
+#define RESOLVE                                                                                    \
+	(SYS_RESOLVE_NO_XDEV | SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS |                     \
+		SYS_RESOLVE_NO_MAGICLINKS)
 
 /* Bytes of a path that the kernel is given at once; each such part is kept open. */
 #define PART ((size_t)1024)

@@ -168,10 +168,17 @@ int journal_recover(const struct changes_layer *layers, size_t count, int state,
 	int r = fd_read_file(&arena, fd, RECORDS_FILE_MAX + FIRST_LEN, &text, &len);
 	if (r == 0)
 		r = parse(&work, text, len, &phase);
-	if (r == 0 && phase == STAGING)
-		r = apply_take_back(&work);
-	else if (r == 0)
-		apply_commit(&work);
+	struct apply_self self;
+	if (r == 0)
+		r = apply_become(&work, &self);
+	if (r == 0) {
+		if (phase == STAGING)
+			r = apply_take_back(&work);
+		else
+			apply_commit(&work);
+		int back = apply_return(&self);
+		r = r < 0 ? r : back;
+	}
 	/* A step that failed for good is told of by the apply that follows. */
 	if (r == 0 && phase == COMMIT)
 		apply_sync(&work);

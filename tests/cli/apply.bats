@@ -359,7 +359,7 @@ model() {
 	chmod 700 "$state/kept"
 	[ "$(cat "$work/a")" = old ]
 	plain apply ../../etc
-	want_plain 0 'not chosen'
+	want_plain 1 'no change is of such a name'
 	plain apply
 	want_plain 0
 }

@@ -386,3 +386,41 @@ make_public() {
 	"$python" "$BATS_TEST_DIRNAME/changes_model.py" "$AGENTBOX_PROBES/probe-changes_dump" "$((AGENTBOX_SLOW > 1 ? 3 : 40))" ||
 		{ [ $? = 77 ] && skip "no overlay can be mounted here"; }
 }
+
+@test "apply changes no other name of a file, wherever that is" {
+	own_state
+	overlay ''
+	echo secret >"$top/outside" && chmod 600 "$top/outside" && ln "$top/outside" in
+	box --keep-changes -- chmod 666 in
+	"$AGENTBOX" apply
+	[ "$(stat -c %a "$top/outside")" = 600 ] && [ "$(stat -c %a in)" = 666 ] && [ "$(cat in)" = secret ]
+}
+
+@test "a pattern that matches nothing applies nothing, says so, and drops nothing" {
+	own_state
+	overlay ''
+	box --keep-changes -- touch f
+	for how in '' --drop; do
+		code=0
+		"$AGENTBOX" apply $how 'nomatch*' 2>"$words" || code=$?
+		[ "$code" = 1 ] && grep -q 'no change is of such a name' "$words"
+	done
+	"$AGENTBOX" apply f
+	[ -e f ]
+}
+
+@test "a session cannot have a copy, and exec wants the name first" {
+	own_state
+	overlay ', backend: copy'
+	"$AGENTBOX" session new one -p "$policy"
+	code=0
+	"$AGENTBOX" session exec one -- true >"$result" 2>"$words" || code=$?
+	want_error overlay_unsupported
+	for wrong in '' -q '-- true'; do
+		code=0
+		# shellcheck disable=SC2086 # several words
+		"$AGENTBOX" session exec $wrong >"$result" 2>"$words" || code=$?
+		[ "$code" = 125 ]
+		want '.error.code == "usage"' '.error.message | contains("--session")'
+	done
+}

@@ -36,7 +36,7 @@ load sessions
 @test "mistakes on the command line" {
 	own_state
 	plain session
-	want_plain 2 'new, ls or rm'
+	want_plain 2 'new, exec, ls or rm'
 	plain session nwe x
 	want_plain 2 'agentbox session new'
 	plain session new
