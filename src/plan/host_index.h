@@ -82,8 +82,8 @@ struct host_index {
 	struct buf new; /* begins with the file's head and the key */
 };
 
-/* Where the cache is; NULL: nowhere. `environ` may be NULL. Arena memory. */
-const char *host_index_place(struct arena *arena, const char *const *environ, uid_t uid);
+/* Where the cache is; NULL: nowhere. `env` may be NULL. Arena memory. */
+const char *host_index_place(struct arena *arena, const char *const *env, uid_t uid);
 
 /* Look for an index of the open directory. `key` tells what it must have been made for. */
 void host_index_open(struct host_index *index, struct arena *arena, const char *cache, int tree,

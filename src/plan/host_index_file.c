@@ -21,18 +21,18 @@
 #define FILE_DAYS_MAX 30 /* an index that was not renewed for so long goes */
 #define TEMPORARY     "new."
 
-const char *host_index_place(struct arena *arena, const char *const *environ, uid_t uid)
+const char *host_index_place(struct arena *arena, const char *const *env, uid_t uid)
 {
 	const char *cache = NULL, *home = NULL;
-	if (!environ)
+	if (!env)
 		return NULL;
 	if (uid == 0)
 		return "/var/cache/agentbox";
-	for (size_t i = 0; environ[i]; i++) {
-		if (strncmp(environ[i], "XDG_CACHE_HOME=/", 16) == 0)
-			cache = environ[i] + 15;
-		if (strncmp(environ[i], "HOME=/", 6) == 0)
-			home = environ[i] + 5;
+	for (size_t i = 0; env[i]; i++) {
+		if (strncmp(env[i], "XDG_CACHE_HOME=/", 16) == 0)
+			cache = env[i] + 15;
+		if (strncmp(env[i], "HOME=/", 6) == 0)
+			home = env[i] + 5;
 	}
 	if (cache)
 		return arena_join(arena, cache, "/agentbox", "");

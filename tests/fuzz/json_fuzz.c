@@ -90,8 +90,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		text[i] = next_field(&data, &size, &len[i]);
 
 	const char *sources[] = { text[5], text[4] };
+	struct policy_text texts[] = { { text[5], len[5] }, { text[4], len[4] } };
 	struct policy policy = {
-		.name = text[4], .sha256 = "", .sources = sources, .source_count = 2
+		.name = text[4], .sources = sources, .texts = texts, .source_count = 2
 	};
 	struct result result;
 	result_init(&result);

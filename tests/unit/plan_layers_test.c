@@ -108,23 +108,23 @@ static void a_proven_repository_has_a_layer(void)
 	CHECK(made.r == 0 && made.plan.layer_count == 2);
 	CHECK_TEXT(made.plan.layers[0].root, WORK);
 	CHECK_TEXT(made.plan.layers[1].root, COMMON);
-	const struct plan_op *op = find(&made, OP_LAYER, COMMON + 1);
+	const struct plan_op *op = find(&made, OP_LAYER, &COMMON[1]);
 	CHECK(op && op->layer == 1 && !(op->flags & OPF_READONLY));
 	CHECK(warned(&made, "gitdir_not_shown", "") == 0);
 	done(&made);
 	/* Granted for writing: as the policy says. */
 	make(&made, "version: 1\nfilesystem: {workspace: overlay, write: [" COMMON "]}\n", &host,
 		false);
-	CHECK(made.r == 0 && made.plan.layer_count == 1 && find(&made, OP_BIND, COMMON + 1));
+	CHECK(made.r == 0 && made.plan.layer_count == 1 && find(&made, OP_BIND, &COMMON[1]));
 	done(&made);
 	/* Granted for reading: the layer is written, the repository is not. */
 	make(&made, "version: 1\nfilesystem: {workspace: overlay, read: [" COMMON "]}\n", &host,
 		false);
-	CHECK(made.r == 0 && made.plan.layer_count == 2 && find(&made, OP_LAYER, COMMON + 1));
-	CHECK(!find(&made, OP_BIND, COMMON + 1));
+	CHECK(made.r == 0 && made.plan.layer_count == 2 && find(&made, OP_LAYER, &COMMON[1]));
+	CHECK(!find(&made, OP_BIND, &COMMON[1]));
 	done(&made);
 	make(&made, "version: 1\nfilesystem: {workspace: write}\n", &host, false);
-	CHECK(made.r == 0 && made.plan.layer_count == 0 && !find(&made, OP_BIND, COMMON + 1));
+	CHECK(made.r == 0 && made.plan.layer_count == 0 && !find(&made, OP_BIND, &COMMON[1]));
 	CHECK(warned(&made, "gitdir_not_shown", "write: [" COMMON "]") == 1);
 	done(&made);
 	make(&made, "version: 1\n", &host, false);
@@ -176,7 +176,7 @@ static void nested_mounts_are_read_only(void)
 	host.mounts = mounts;
 	host.mount_count = sizeof mounts / sizeof *mounts;
 	make(&made, OVERLAY, &host, false);
-	const struct plan_op *op = find(&made, OP_BIND, WORK + 1);
+	const struct plan_op *op = find(&made, OP_BIND, &WORK[1]);
 	CHECK(made.r == 0 && !op);
 	op = find(&made, OP_BIND, &WORK "/mnt"[1]);
 	CHECK(op && (op->flags & OPF_READONLY) && (op->flags & OPF_RECURSIVE) &&
