@@ -132,7 +132,8 @@ static int compile_custom(const struct policy *policy, bool renames, struct aren
 		.count = (size_t)count,
 		.name = "custom",
 		.sha256 = digest,
-		.renames = renamed };
+		.renames = renamed,
+		.handed = filter_handed(ARCH_NATIVE, actions) };
 	return 0;
 }
 
@@ -164,6 +165,18 @@ bool filter_renames(const struct filter *filter, const struct seccomp_data *call
 		return false;
 	const struct filter_call *row = filter_call_numbered(ARCH_NATIVE, (uint32_t)call->nr);
 	return row && (filter->renames & filter_rename_bit(row));
+}
+
+bool filter_hides_flags(const struct filter *filter, const struct seccomp_data *call)
+{
+	return (filter->handed & FILTER_CLONE3) && !filter_must_kill(call) &&
+	       call->nr == filter_number("clone3");
+}
+
+bool filter_ends_all(const struct filter *filter, const struct seccomp_data *call)
+{
+	return (filter->handed & FILTER_KILL_ALL) && !filter_must_kill(call) &&
+	       call->nr == filter_number("kill");
 }
 
 bool filter_profile_allows(bool strict, const struct seccomp_data *call)

@@ -40,6 +40,15 @@ const char *filter_name(int number);
  */
 bool filter_renames(const struct filter *filter, const struct seccomp_data *call);
 
+/*
+ * Is it a call whose flags lie in the caller's memory, so that only who reads them can tell whether
+ * it is to be recorded? The answer is ENOSYS in any case.
+ */
+bool filter_hides_flags(const struct filter *filter, const struct seccomp_data *call);
+
+/* Is it SIGKILL to every process, which in a box is the end of the box? */
+bool filter_ends_all(const struct filter *filter, const struct seccomp_data *call);
+
 /* Does the profile `default`, or `strict`, allow this call with these arguments? */
 bool filter_profile_allows(bool strict, const struct seccomp_data *call);
 
@@ -60,6 +69,13 @@ enum filter_answer filter_explain(const struct filter *filter, const struct poli
  * from arena.
  */
 void filter_describe(const struct seccomp_data *call, struct arena *arena, struct violation *ret);
+
+/*
+ * The same for a call with hidden flags, once they are known: CLONE_* of clone3(2). False when
+ * there is nothing to record.
+ */
+bool filter_describe_flags(const struct seccomp_data *call, uint64_t flags, struct arena *arena,
+	struct violation *ret);
 
 /* Is it a call that must end the process (foreign architecture, x32)? */
 bool filter_must_kill(const struct seccomp_data *call);

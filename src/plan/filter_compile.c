@@ -182,6 +182,19 @@ static const struct step blocks[ACT_COUNT][STEPS_MAX] = {
 		{ STEP_SET, 8 /* SECCOMP_FILTER_FLAG_NEW_LISTENER */, ANSWER(ABSENT) },
 		{ STEP_END, 0, ANSWER(ALLOW) },
 	},
+	/*
+	 * SIGKILL to everything that can be seen is the end of the box. The kernel spares the caller
+	 * (kill(2), NOTES), and when that is the command it would go on among the ruins of its own
+	 * work, as the one thing that the signal did not reach.
+	 */
+	[ACT_KILL] = {
+		{ STEP_ARG, 0, 0 },
+		{ STEP_EQ, 0xffffffff /* every process */, 3 },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+		{ STEP_ARG, 1, 0 },
+		{ STEP_EQ, 9 /* SIGKILL */, ANSWER(END) },
+		{ STEP_END, 0, ANSWER(ALLOW) },
+	},
 };
 
 struct emitter {
@@ -240,6 +253,8 @@ static uint32_t answer_value(enum filter_action action)
 		return SECCOMP_RET_ALLOW;
 	case ACT_REFUSE:
 	case ACT_RENAME:
+	case ACT_TOLD:
+	case ACT_END:
 		return SECCOMP_RET_USER_NOTIF;
 	default:
 		return SECCOMP_RET_ERRNO | ENOSYS;
@@ -365,6 +380,9 @@ void filter_actions(
 		uint8_t action = strict ? call->strict : call->normal;
 		if (nesting && call->grant == GRANT_NESTING)
 			action = ACT_ALLOW;
+		/* A box in the box may have a view of its own of what every process is. */
+		if (nesting && action == ACT_KILL)
+			action = ACT_ALLOW;
 		ret_actions[call->number[arch]] = action;
 	}
 }
@@ -382,6 +400,14 @@ unsigned filter_rename_actions(enum filter_arch arch, uint8_t actions[FILTER_NUM
 		renames |= bit;
 	}
 	return renames;
+}
+
+unsigned filter_handed(enum filter_arch arch, const uint8_t actions[FILTER_NUMBERS])
+{
+	int clone3 = filter_call_named("clone3")->number[arch];
+	int kill = filter_call_named("kill")->number[arch];
+	return (actions[clone3] == ACT_TOLD ? FILTER_CLONE3 : 0) |
+	       (actions[kill] == ACT_KILL ? FILTER_KILL_ALL : 0);
 }
 
 int filter_compile(enum filter_arch arch, const uint8_t actions[FILTER_NUMBERS],

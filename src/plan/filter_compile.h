@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "plan/filter_table.h"
+#include "plan/plan.h"
 
 #define FILTER_PROGRAM_MAX 1024 /* instructions; the most that FILTER_NUMBERS can need */
 
@@ -22,6 +23,9 @@ void filter_actions(
  * Returns which they are (enum filter_renames).
  */
 unsigned filter_rename_actions(enum filter_arch arch, uint8_t actions[FILTER_NUMBERS]);
+
+/* Which calls the listener gets to look at, though they are no violation: enum filter_handed. */
+unsigned filter_handed(enum filter_arch arch, const uint8_t actions[FILTER_NUMBERS]);
 
 /*
  * Write the program for these actions. Returns the number of instructions, or -E2BIG (nothing

@@ -258,13 +258,13 @@ int filter_errno(const struct seccomp_data *call)
 	if (filter_must_kill(call))
 		return ENOSYS;
 	const struct filter_call *row = filter_call_numbered(ARCH_NATIVE, (uint32_t)call->nr);
-	return row && row->normal != ACT_ABSENT ? EPERM : ENOSYS;
+	return row && row->normal != ACT_ABSENT && row->normal != ACT_TOLD ? EPERM : ENOSYS;
 }
 
 /* What both profiles allow, or leave unknown to all, only the policy's own list can refuse. */
 static bool denied_by_list(const struct filter_call *row, const struct seccomp_data *call)
 {
-	return row->normal == ACT_ABSENT ||
+	return row->normal == ACT_ABSENT || row->normal == ACT_TOLD || row->normal == ACT_KILL ||
 	       (filter_profile_allows(false, call) && filter_profile_allows(true, call));
 }
 
@@ -311,4 +311,22 @@ void filter_describe(const struct seccomp_data *call, struct arena *arena, struc
 	} else if (name_grants(row, call)) {
 		ret->hint = arena_printf(arena, "syscalls: {allow: [%s]}", row->name);
 	}
+}
+
+bool filter_describe_flags(
+	const struct seccomp_data *call, uint64_t flags, struct arena *arena, struct violation *ret)
+{
+	const char *target = describe_namespaces((uint32_t)flags, arena);
+	const struct filter_call *row = filter_call_numbered(ARCH_NATIVE, (uint32_t)call->nr);
+	if (!target || !row)
+		return false;
+	*ret = (struct violation){ .layer = "syscall",
+		.rule = "nesting",
+		.operation = row->name,
+		.target = target,
+		.reason = "argument_not_allowed",
+		.hint = arena_printf(arena, "nesting: allow\nsyscalls: {allow: [%s]}", row->name),
+		.count = 1,
+		.certain = true };
+	return true;
 }

@@ -133,6 +133,20 @@ enum filter_answer filter_explain(const struct filter *filter, const struct poli
 			name, by);
 		return FILTER_ALLOWED;
 	}
+	if ((filter->handed & FILTER_KILL_ALL) && row->normal == ACT_KILL) {
+		*ret_words = arena_printf(arena,
+			"%s is allowed %s; SIGKILL to every process (-1) ends the command as well, "
+			"and so the run; `syscalls: {allow: [%s]}` spares the caller, as outside",
+			name, by, name);
+		return FILTER_ALLOWED;
+	}
+	if ((filter->handed & FILTER_CLONE3) && row->normal == ACT_TOLD) {
+		*ret_words = arena_printf(arena,
+			"%s answers ENOSYS, so that programs fall back, %s; it is recorded when it "
+			"asks for a namespace%s",
+			name, by, how_to_get(row, policy, arena));
+		return FILTER_DENIED;
+	}
 	if (set == OUTCOME_ALLOW) {
 		*ret_words = arena_printf(arena, "%s is allowed %s", name, by);
 		return FILTER_ALLOWED;
@@ -151,6 +165,7 @@ enum filter_answer filter_explain(const struct filter *filter, const struct poli
 			"%s answers ENOSYS, so that programs fall back, %s%s", name, by, get);
 	else
 		*ret_words = arena_printf(arena, "%s is refused (%s) and recorded %s%s", name,
-			row->normal == ACT_ABSENT ? "ENOSYS" : "EPERM", by, get);
+			row->normal == ACT_ABSENT || row->normal == ACT_TOLD ? "ENOSYS" : "EPERM",
+			by, get);
 	return FILTER_DENIED;
 }

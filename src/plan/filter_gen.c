@@ -17,6 +17,7 @@ static int print_profile(enum filter_arch arch, const char *name, bool strict, b
 	struct sock_filter program[FILTER_PROGRAM_MAX];
 	filter_actions(arch, strict, false, actions);
 	unsigned renamed = renames ? filter_rename_actions(arch, actions) : 0;
+	unsigned handed = filter_handed(arch, actions);
 	int count = filter_compile(arch, actions, program);
 	if (count < 0)
 		return -1;
@@ -31,7 +32,8 @@ static int print_profile(enum filter_arch arch, const char *name, bool strict, b
 	printf("};\n\nstatic const struct filter filter_%s%s = {\n", name, variant);
 	printf("\t.program = filter_%s%s_program,\n\t.count = %d,\n\t.name = \"%s\",\n", name,
 		variant, count, name);
-	printf("\t.sha256 = \"%s\",\n\t.renames = %u,\n};\n\n", digest, renamed);
+	printf("\t.sha256 = \"%s\",\n\t.renames = %u,\n\t.handed = %u,\n};\n\n", digest, renamed,
+		handed);
 	return 0;
 }
 

@@ -27,6 +27,8 @@ enum filter_action {
 	ACT_ALLOW,
 	ACT_REFUSE, /* the listener is told */
 	ACT_RENAME, /* the listener is told, and it is no violation: done on the caller's behalf */
+	ACT_TOLD,   /* ENOSYS, but the listener is told, for what counts lies in memory */
+	ACT_END,    /* the listener is told, and ends all that runs in the box */
 	ACT_CLONE,  /* from here on: depends on the arguments */
 	ACT_UNSHARE,
 	ACT_SOCKET,
@@ -44,6 +46,7 @@ enum filter_action {
 	ACT_SETPRIORITY,
 	ACT_IOPRIO_SET,
 	ACT_SECCOMP,
+	ACT_KILL,
 	ACT_COUNT,
 };
 

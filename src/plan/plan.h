@@ -157,8 +157,9 @@ struct plan_watch {
 /*
  * A ready seccomp program. `renames`: the calls of the rename family (FILTER_RENAME_*) that it
  * hands to the listener though it does not refuse them: the supervisor has them done on the
- * caller's behalf.
+ * caller's behalf. `handed`: likewise of calls that the supervisor looks at or acts upon.
  */
+enum filter_handed { FILTER_CLONE3 = 1, FILTER_KILL_ALL = 2 };
 enum filter_renames { FILTER_RENAME = 1, FILTER_RENAMEAT = 2, FILTER_RENAMEAT2 = 4 };
 struct filter {
 	const struct sock_filter *program;
@@ -166,6 +167,7 @@ struct filter {
 	const char *name;   /* "default", "strict", "custom" */
 	const char *sha256; /* of the program; hex */
 	unsigned renames;   /* enum filter_renames; 0: they are the kernel's, or refused */
+	unsigned handed;    /* enum filter_handed */
 };
 
 struct plan {

@@ -31,14 +31,13 @@ static int64_t deadline_of(const struct run *run, enum machine_state state)
 	return us < (uint64_t)(NEVER - now) / 1000 ? now + (int64_t)us * 1000 : NEVER;
 }
 
-/* To all processes of the box, by init. When init cannot be reached the grace period sees to it. */
-static void send_term(struct run *run)
+void run_signal(struct run *run, int signal)
 {
 	struct sync_msg msg;
 	memset(&msg, 0, sizeof msg);
 	msg.magic = SYNC_MAGIC;
 	msg.kind = SYNC_SIGNAL;
-	msg.signal = SIGTERM;
+	msg.signal = signal;
 	if (run->box->status_fd >= 0)
 		(void)sync_send(run->box->status_fd, &msg, -1);
 }
@@ -92,8 +91,9 @@ static void perform(struct run *run, unsigned actions)
 		gone(run);
 	if (actions & ACT_COUNT)
 		usage_told(run);
+	/* When init cannot be reached the grace period sees to it. */
 	if (actions & ACT_TERM)
-		send_term(run);
+		run_signal(run, SIGTERM);
 	if (actions & ACT_KILL)
 		box_kill(run->box);
 	if (actions & ACT_REAP) {

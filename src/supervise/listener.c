@@ -1,8 +1,8 @@
 /*
  * listener: answers the seccomp listener. Every call that comes here is one that the filter
- * refuses, so the answer is an error, and nothing is looked up in the caller's memory; but for the
- * renames of an overlay workspace, which renames.c has done. No call is ever told to continue. When
- * this end is closed the kernel answers ENOSYS by itself.
+ * refuses, so the answer is an error, and nothing is decided by what the caller's memory holds; but
+ * for the renames of an overlay workspace, which renames.c has done. No call is ever told to
+ * continue. When this end is closed the kernel answers ENOSYS by itself.
  *
  * One notification a turn: a box that hammers must not starve signals, timers and output.
  */
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 
 /*
  * The words are made in memory that goes away: the result copies what it does not have yet and has
@@ -34,6 +35,28 @@ static void record(struct run *run, const struct seccomp_data *call)
 	v.certain = true;
 	result_violation(run->result, &v);
 	arena_free(&scratch);
+}
+
+/*
+ * clone3 has its flags in memory. They say only whether it goes on record: every thread begins with
+ * one that is answered ENOSYS, and a namespace that is asked for is answered the same. What cannot
+ * be read, or another thread changes meanwhile, is refused all the same. True when it was recorded.
+ */
+static bool record_flags(struct run *run, const struct seccomp_notif *notif)
+{
+	uint64_t flags = 0;
+	struct iovec local = { .iov_base = &flags, .iov_len = sizeof flags };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)notif->data.args[0],
+		.iov_len = sizeof flags };
+	if (process_vm_readv((pid_t)notif->pid, &local, 1, &remote, 1, 0) != sizeof flags)
+		return false;
+	struct arena scratch = { 0 };
+	struct violation v;
+	bool bad = filter_describe_flags(&notif->data, flags, &scratch, &v);
+	if (bad)
+		result_violation(run->result, &v);
+	arena_free(&scratch);
+	return bad;
 }
 
 pid_t listener_process_of(pid_t thread)
@@ -70,12 +93,22 @@ static void end_process(int listener, const struct seccomp_notif *notif)
 
 static void answer(struct run *run, const struct seccomp_notif *notif)
 {
-	if (filter_renames(&run->plan->filter, &notif->data)) {
+	const struct filter *filter = &run->plan->filter;
+	if (filter_renames(filter, &notif->data)) {
 		renames_take(run, notif);
 		return;
 	}
-	record(run, &notif->data);
-	if (run->plan->kill_on_violation) {
+	if (filter_ends_all(filter, &notif->data)) {
+		/* No answer: the caller is one of those that end. */
+		run_signal(run, SIGKILL);
+		return;
+	}
+	bool recorded = true;
+	if (filter_hides_flags(filter, &notif->data))
+		recorded = record_flags(run, notif);
+	else
+		record(run, &notif->data);
+	if (recorded && run->plan->kill_on_violation) {
 		/* No answer: the caller sits in its call until the kill reaches it. */
 		run_event(run, EVENT_DENIED);
 		return;

@@ -147,6 +147,8 @@ void run_loop(struct run *run);
 /* act.c */
 /* An event: ask the table, carry the actions out, enter the next state. */
 void run_event(struct run *run, enum machine_event event);
+/* A signal to all processes of the box but its init, which sends it. */
+void run_signal(struct run *run, int signal);
 /* The supervisor cannot go on: keep why in *run->err (the first one) and kill the box. */
 void run_broken(struct run *run, enum err_code code, int errnum, const char *what);
 

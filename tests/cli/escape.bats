@@ -104,9 +104,23 @@ tiocsti='import ctypes as c; l=c.CDLL(None,use_errno=True); [print(l.syscall(16,
 @test "B12: a command cannot signal, stop or kill anything that judges it" {
 	needs python3
 	box -- python3 -c 'import os,signal; os.kill(-1,signal.SIGKILL)'
-	want '.status == "signaled" or .status == "exited"' '.error == null'
+	want '.status == "signaled"' '.signal == "SIGKILL"' '.error == null' '.limits_hit == []'
 	box -- sh -c 'kill -9 $PPID; kill -9 1; kill -STOP 1; sleep 1; echo alive'
 	want_exit 0 alive
+}
+
+@test "B12: a signal to everything ends the box with its caller; by name it is the kernel's own" {
+	box -- sh -c 'sleep 60 & sh -c "kill -9 -1"; echo alive'
+	want '.status == "signaled"' '.stdout == ""' '.duration_ms < 20000'
+	box -- sh -c 'sleep 60 & kill -TERM -1; wait; echo alive'
+	want_exit 0 alive
+	policy_is <<<'syscalls: {allow: [kill]}'
+	box -- sh -c 'sleep 60 & kill -9 -1; wait; echo alive'
+	want_exit 0 alive
+	policy_is <<<'syscalls: {deny: [kill]}'
+	box -- sh -c 'kill -9 -1; echo alive'
+	want_exit 0 alive
+	want_denied kill
 }
 
 @test "B13: no socket of the host is reachable" {
@@ -225,9 +239,10 @@ for args in ((2, 3, 1), (10, 3, 58), (17, 3), (16, 3, 4), (16, 3, 9), (16, 3, 15
 		and (del(.clone3, .io_uring_setup, .future) | all(. == "EPERM" or . == "ENOSYS"))
 		and .unshare == "EPERM" and .clone == "EPERM" and .mount == "EPERM" and .fsopen == "EPERM" and .open_tree == "EPERM"'
 	local name
-	for name in clone unshare fsopen open_tree mount; do
+	for name in clone3 clone unshare fsopen open_tree mount; do
 		want_denied "$name"
 	done
+	want '.violations[] | select(.operation == "clone3") | .target == "CLONE_NEWUSER" and .count == 1 and .rule == "nesting"'
 }
 
 @test "B20: also with nesting allowed, the host's mounts stay out of reach" {

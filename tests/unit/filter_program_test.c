@@ -32,6 +32,8 @@ static uint32_t plain_value(uint8_t action)
 		return ALLOW;
 	case ACT_REFUSE:
 	case ACT_RENAME:
+	case ACT_TOLD:
+	case ACT_END:
 		return REFUSE;
 	default:
 		return ABSENT;

@@ -84,8 +84,15 @@ static const struct row rows[] = {
 	{ "kexec_file_load", 0, 0, 0, REFUSE, REFUSE },
 	{ "clock_settime", 0, 0, 0, REFUSE, REFUSE },
 	{ "clock_gettime", 0, 0, 0, ALLOW, ALLOW },
+	/* the end of the box: B12 */
+	{ "kill", UINT64_MAX, 9, 0, REFUSE, REFUSE },
+	{ "kill", 0x2ffffffff, 0x500000009, 0, REFUSE, REFUSE }, /* both are 32 bits wide */
+	{ "kill", UINT64_MAX, 15, 0, ALLOW, ALLOW },
+	{ "kill", 7, 9, 0, ALLOW, ALLOW },
+	{ "kill", 0, 9, 0, ALLOW, ALLOW },
 	/* programs fall back: A38 */
-	{ "clone3", 0, 0, 0, ABSENT, ABSENT },
+	{ "clone3", 0, 0, 0, REFUSE,
+		REFUSE }, /* the listener: ENOSYS, but it sees what was asked */
 	{ "io_uring_setup", 0, 0, 0, ABSENT, ABSENT },
 	{ "io_uring_enter", 0, 0, 0, ABSENT, ABSENT },
 	{ "io_uring_register", 0, 0, 0, ABSENT, ABSENT },
@@ -376,7 +383,9 @@ static void test_nesting(void)
 	for (size_t i = 0; i < COUNT(lifted); i++)
 		CHECK(answer(&filter, lifted[i], 0x7e020011, 0, 0) == ALLOW);
 	CHECK(answer(&filter, "bpf", 0, 0, 0) == REFUSE);
-	CHECK(answer(&filter, "clone3", 0, 0, 0) == ABSENT);
+	CHECK(answer(&filter, "clone3", 0, 0, 0) == REFUSE);
+	CHECK(filter.handed == FILTER_CLONE3); /* what every process is, a box inside says itself */
+	CHECK(answer(&filter, "kill", UINT64_MAX, 9, 0) == ALLOW);
 	CHECK(answer(&filter, "socket", 40, 1, 0) == REFUSE);
 	/* what its flags ask for lies in memory, so it takes both words */
 	struct policy_word both[] = { word("clone3"), word("mount") };

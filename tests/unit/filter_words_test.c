@@ -131,6 +131,7 @@ static const struct {
 	{ "clone", 0x11, 0, 0, NULL, "syscalls.deny", NULL, EPERM },
 	{ "clone3", 0, 0, 0, NULL, "syscalls.deny", NULL, ENOSYS },
 	{ "io_uring_setup", 0, 0, 0, NULL, "syscalls.deny", NULL, ENOSYS },
+	{ "kill", UINT64_MAX, 9, 0, NULL, "syscalls.deny", NULL, EPERM },
 };
 
 static void test_describe(void)
@@ -152,6 +153,15 @@ static void test_describe(void)
 		CHECK(filter_errno(&call) == described[i].errnum);
 		CHECK(!filter_must_kill(&call));
 	}
+	/* B20: what lies in memory */
+	struct seccomp_data clone3 = call_of(native_audit, filter_number("clone3"), 0, 88, 0);
+	struct violation hidden;
+	CHECK(!filter_describe_flags(&clone3, 0x3d0f00, &arena, &hidden)); /* a thread */
+	CHECK(filter_describe_flags(&clone3, 0x10000080, &arena, &hidden));
+	CHECK_TEXT(hidden.operation, "clone3");
+	CHECK_TEXT(hidden.target, "CLONE_NEWUSER|CLONE_NEWTIME");
+	CHECK_TEXT(hidden.rule, "nesting");
+	CHECK_TEXT(hidden.hint, "nesting: allow\nsyscalls: {allow: [clone3]}");
 	/* B18 */
 	struct seccomp_data foreign = call_of(AUDIT_ARCH_I386, 359, 0, 0, 0);
 	struct violation violation;
@@ -181,6 +191,8 @@ static void test_explain(void)
 		{ "reboot", FILTER_DENIED, "in any case" },
 		{ "clone3", FILTER_DENIED, "ENOSYS" },
 		{ "clone3", FILTER_DENIED, "`nesting: allow` with `syscalls: {allow: [clone3]}`" },
+		{ "clone3", FILTER_DENIED, "recorded when it asks for a namespace" },
+		{ "kill", FILTER_ALLOWED, "`syscalls: {allow: [kill]}` spares the caller" },
 		{ "fchmod", FILTER_DEPENDS, "without set-id bits (06000)" },
 		{ "fchmod", FILTER_DEPENDS, "`syscalls: {allow: [fchmod]}` allows it" },
 		{ "ioctl", FILTER_DEPENDS, "recorded; no key allows more" },
