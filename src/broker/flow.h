@@ -62,8 +62,9 @@ struct flow {
 };
 
 /* Pipes that are used again; one for all flows. Bounded. */
-#define FLOW_PIPES_MAX 256 /* directions that have one at once; the others go on in small pieces   \
-			    */
+#define FLOW_PIPES_MAX                                                                             \
+	256 /* directions that have one at once; the others go on in small pieces                  \
+	     */
 struct flow_pipes {
 	int idle[FLOW_PIPES_MAX][2];
 	size_t idle_count, made;

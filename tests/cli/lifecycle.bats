@@ -93,7 +93,9 @@ load helpers
 start() {
 	long=$(odd_sleep)
 	long=${long%.*}
-	"$AGENTBOX" run -- sh -c "echo up; sleep $long & sleep $long" >"$result" 2>"$words" &
+	# What the caller ignores (nohup does HUP) agentbox ignores as well; here nothing shall be.
+	env --default-signal=INT,TERM,HUP \
+		"$AGENTBOX" run -- sh -c "echo up; sleep $long & sleep $long" >"$result" 2>"$words" &
 	runner=$!
 	local _
 	for _ in $(seq 200); do
