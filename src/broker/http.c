@@ -216,12 +216,10 @@ static enum http_verdict look_piece(
 	uint64_t size = 0;
 	enum http_verdict verdict = find_line(data, len, &line);
 	if (http->where == AT_CHUNK_END && data[0] != '\r')
-		return HTTP_BAD;
+		return HTTP_BAD; /* so the line is empty, as a CR has nothing but LF behind it */
 	if (verdict != HTTP_PASS)
 		return verdict;
 	if (http->where == AT_CHUNK_END) {
-		if (line)
-			return HTTP_BAD;
 		http->where = AT_CHUNK;
 	} else if (http->where == AT_CHUNK) {
 		if (!read_size(data, line, &size))

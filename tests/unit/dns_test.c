@@ -255,6 +255,11 @@ static void a_query_has_no_answers(void)
 	message.data[9] = 0;
 	message.data[8] = 1; /* 256 authorities */
 	CHECK(malformed(message));
+	for (size_t i = 6; i < 12; i++) { /* nor does it say so */
+		message = question();
+		message.data[i] = 1;
+		CHECK(malformed(message));
+	}
 }
 
 static void a_question_points_nowhere(void)

@@ -366,6 +366,7 @@ static void there_is_a_longest(void)
 	add_hello(&message, &extensions, &usual);
 	add_records(&in, &message, 1);
 	CHECK(read_part(in.data, GREETING_MAX - 10, name) == GREETING_MORE);
+	CHECK(read_part(in.data, GREETING_MAX - 4, name) == GREETING_BAD);
 	CHECK(read_part(in.data, GREETING_MAX + 5, name) == GREETING_BAD);
 }
 
@@ -404,6 +405,8 @@ static void what_begins_as_tls_goes_on_so(void)
 	CHECK(READ("\026\003\001\0\100\001\0") == GREETING_MORE);
 	CHECK(READ("\026\003\001\0\100\002") == GREETING_BAD); /* no ClientHello */
 	CHECK(READ("\026\003\001\0\100\0") == GREETING_BAD);
+	CHECK(READ("\026\003\001\0\0") == GREETING_BAD); /* a record of nothing, or of too much */
+	CHECK(READ("\026\003\001\100\001") == GREETING_BAD);
 	CHECK(READ("\026\002\0\0\100") == GREETING_BAD); /* a version that some servers let pass */
 	CHECK(READ("\025\003\001\0\002\001\132") == GREETING_BAD); /* an alert before it, too */
 	CHECK(READ("\024\003\001\0\001\001") == GREETING_BAD);

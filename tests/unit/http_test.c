@@ -99,6 +99,7 @@ static void the_port_may_be_said(void)
 	CHECK(HOST_NOT("GET / HTTP/1.1\r\nHost: allowed.test:81\r\n\r\n", "allowed.test"));
 	CHECK(BAD("GET / HTTP/1.1\r\nHost: allowed.test:\r\n\r\n"));
 	CHECK(BAD("GET / HTTP/1.1\r\nHost: allowed.test:0\r\n\r\n"));
+	CHECK(BAD("GET / HTTP/1.1\r\nHost: allowed.test:000080\r\n\r\n"));
 	CHECK(BAD("GET / HTTP/1.1\r\nHost: allowed.test:65616\r\n\r\n"));
 	CHECK(BAD("GET / HTTP/1.1\r\nHost: allowed.test:4294967376\r\n\r\n"));
 	CHECK(BAD("GET / HTTP/1.1\r\nHost: allowed.test:+80\r\n\r\n"));
@@ -215,7 +216,7 @@ static void what_is_no_request_is_told_soon(void)
 	static const char *const texts[] = { "\001", "\377", "{", "\"", "EHLO allowed.test\r\n",
 		"QUIT\r\n", "QUIT\n", "SSH-2.0-OpenSSH_9.2p1 x\r\n", "SSH-2.0-OpenSSH\r\n",
 		"*1\r\n$4\r\nPING\r\n", "!\001", "CONNECT {\"verbose\":false}\r\n", "get key\r\n",
-		"OPTIONS rtsp://allowed.test/ RTSP/1.0\r\n", "0\014\002\001", "0 \002\001",
+		"OPTIONS rtsp://allowed.test/ RTSP/1.0\r\n", "0\014", "0\014\002\001", "0 \002\001",
 		"\034\001", "\r\nquit\r\n", "\t\001", "a\tb\r\n", "GET/", "GET:" };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct end end = look_at(80, texts[i], strlen(texts[i]));
@@ -276,6 +277,8 @@ static void lines_end_in_one_way(void)
 	CHECK(BAD("GET / HTTP/1.1\r\r\n" HOST "\r\n"));
 	/* And what is wrong is not waited behind. */
 	CHECK(BAD("GET / HTTP/1.1\n"));
+	CHECK(BAD("GET\t/ HTTP/1.1\r\n"));
+	CHECK(BAD("\r\nGET / HTTP/1.1\r\n"));
 	CHECK(BAD("GET / HTTP/1.1\r\nX\n"));
 	CHECK(BAD("GET / HTTP/1.1\r\nX: \0"));
 	CHECK(BAD("GET / HTTP/1.1\r\nX: \ra"));
@@ -404,6 +407,7 @@ static void bad_chunks_end_it(void)
 	CHECK(PASSES_BUT(CHUNKED, "1000000000000000\r\n"));
 	CHECK(PASSES_BUT(CHUNKED, "0000000000000005\r\nabcde\r\n"));
 	CHECK(PASSES_BUT(CHUNKED "3\r\nabc", "de\r\n0\r\n\r\n"));
+	CHECK(PASSES_BUT(CHUNKED "3\r\nabc", "d"));
 	CHECK(PASSES_BUT(CHUNKED "3\r\nabc", "\n0\r\n\r\n"));
 	CHECK(PASSES_BUT(CHUNKED "3\r\nabc", "\r0\r\n\r\n"));
 	CHECK(PASSES_BUT(CHUNKED "3\r\nabc", "\n\r\n0\r\n\r\n"));
