@@ -56,7 +56,9 @@ struct sys_landlock_path_beneath_attr {
 #define SYS_LANDLOCK_FS_REFER               (1ull << 13) /* ABI 2, Linux 5.19 */
 #define SYS_LANDLOCK_FS_TRUNCATE            (1ull << 14) /* ABI 3, Linux 6.2 */
 #define SYS_LANDLOCK_FS_IOCTL_DEV           (1ull << 15) /* ABI 5, Linux 6.10 */
-#define SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX    (1ull << 0)  /* ABI 6, Linux 6.12 */
+#define SYS_LANDLOCK_NET_BIND_TCP           (1ull << 0)  /* ABI 4, Linux 6.7 */
+#define SYS_LANDLOCK_NET_CONNECT_TCP        (1ull << 1)
+#define SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX    (1ull << 0) /* ABI 6, Linux 6.12 */
 #define SYS_LANDLOCK_SCOPE_SIGNAL           (1ull << 1)
 
 #define SYS_OPEN_TREE_CLONE       1u

@@ -5,25 +5,11 @@
 #define _GNU_SOURCE
 #include "cli/archive_confine.h"
 
-#include <grp.h>
-#include <linux/audit.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <signal.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/confine.h"
 #include "base/sys.h"
-
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#endif
 
 #define MEMORY_MAX      ((rlim_t)512 << 20)
 #define DESCRIPTORS_MAX 64
@@ -36,8 +22,6 @@ static const int calls[] = { SYS_read, SYS_readv, SYS_write, SYS_pwrite64, SYS_l
 	SYS_clock_gettime, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_getpid, SYS_exit,
 	SYS_exit_group };
 
-#define CALL_COUNT (sizeof calls / sizeof *calls)
-
 #if defined(__SANITIZE_ADDRESS__)
 /* What looks for leaks at the end would need calls that are gone by then. */
 const char *__asan_default_options(void);
@@ -47,41 +31,19 @@ const char *__asan_default_options(void)
 }
 #endif
 
-static int limit(int resource, rlim_t most)
-{
-	struct rlimit now;
-	if (getrlimit(resource, &now) < 0)
-		return -errno;
-	if (most > now.rlim_max)
-		most = now.rlim_max;
-	now.rlim_cur = now.rlim_max = most;
-	return setrlimit(resource, &now) < 0 ? -errno : 0;
-}
-
 static int limit_all(uint64_t file_max)
 {
-	int r = limit(RLIMIT_FSIZE, file_max);
+	int r = confine_limit(RLIMIT_FSIZE, file_max);
 	if (r == 0)
-		r = limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
+		r = confine_limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
 	if (r == 0)
-		r = limit(RLIMIT_CORE, 0);
+		r = confine_limit(RLIMIT_CORE, 0);
 		/* A sanitizer's shadow does not fit. */
 #if !defined(__SANITIZE_ADDRESS__)
 	if (r == 0)
-		r = limit(RLIMIT_AS, MEMORY_MAX);
+		r = confine_limit(RLIMIT_AS, MEMORY_MAX);
 #endif
 	return r;
-}
-
-/* The ids first, since changing them needs the capabilities. */
-static int become(uid_t uid, gid_t gid)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 }, { 0 } };
-	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
-				      setresuid(uid, uid, uid) < 0))
-		return -errno;
-	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
 static int lock_files(int dir, bool lax)
@@ -106,7 +68,7 @@ static int lock_files(int dir, bool lax)
 		attr.handled_access_fs |= SYS_LANDLOCK_FS_IOCTL_DEV;
 	attr.handled_access_fs |= rule.allowed_access;
 	if (abi >= 4) {
-		attr.handled_access_net = 3; /* bind and connect */
+		attr.handled_access_net = SYS_LANDLOCK_NET_BIND_TCP | SYS_LANDLOCK_NET_CONNECT_TCP;
 		size += sizeof attr.handled_access_net;
 	}
 	if (abi >= 6) {
@@ -123,43 +85,20 @@ static int lock_files(int dir, bool lax)
 	return r;
 }
 
-/* All other calls answer EPERM: an archive is then refused, and nothing is done. */
-static int lock_calls(void)
-{
-	struct sock_filter program[CALL_COUNT + 7];
-	size_t at = 0;
-	program[at++] = (struct sock_filter)BPF_STMT(
-		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
-	program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
-	program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-	program[at++] = (struct sock_filter)BPF_STMT(
-		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < CALL_COUNT; i++)
-		program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-			(unsigned)calls[i], (unsigned char)(CALL_COUNT - i), 0);
-	program[at++] = (struct sock_filter)BPF_STMT(
-		BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA));
-	program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	const struct sock_fprog all = { .len = (unsigned short)at, .filter = program };
-	return sys_seccomp(SECCOMP_SET_MODE_FILTER, 0, &all);
-}
-
 int confine(int dir, uid_t uid, gid_t gid, uint64_t file_max, bool lax)
 {
 	struct pollfd listener = { .fd = STDERR_FILENO };
-	int r = become(uid, gid);
+	int r = confine_ids(uid, gid);
+	if (r == 0)
+		r = confine_alone();
 	if (r < 0)
 		return r;
-	/* After the ids, whose change takes it back. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
-		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return -errno;
 	/* It may have died before that: then nobody is left to hear of it. */
 	if (poll(&listener, 1, 0) < 0 || (listener.revents & POLLERR))
 		return -ESRCH;
 	r = limit_all(file_max);
 	if (r == 0)
 		r = lock_files(dir, lax);
-	return r ? r : lock_calls();
+	/* An archive that needs another call is refused, and nothing is done. */
+	return r ? r : confine_calls(calls, sizeof calls / sizeof *calls);
 }

@@ -6,18 +6,18 @@
 #define _GNU_SOURCE
 #include "plan/host_user.h"
 #include "base/fd.h"
+#include "base/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define DATABASE_MAX ((size_t)4 << 20)
+#define ANSWER_SIZE  4096
 
 /* Field number `want` of a line of colon-separated fields, into arena memory. */
 static char *field(struct arena *arena, const char *line, size_t len, int want)
@@ -103,26 +103,10 @@ static bool ask_helper(
 	snprintf(number, sizeof number, "%u", id);
 	char *argv[] = { (char *)AGENTBOX_LIBEXECDIR "/agentbox-lookup", (char *)kind, number,
 		NULL };
-	static char *const none[] = { NULL };
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return false;
-	posix_spawn_file_actions_t actions;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-	pid_t pid;
-	int failed = posix_spawn(&pid, argv[0], &actions, NULL, argv, none);
-	posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	char *answer = arena_alloc(arena, 4096);
-	ssize_t len = failed ? -1 : fd_read_full(ends[0], answer, 4095);
-	close(ends[0]);
-	int status = 0;
-	if (!failed)
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-	char *newline = len > 0 ? memchr(answer, '\n', (size_t)len) : NULL;
-	if (!newline || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+	char *answer = arena_alloc(arena, ANSWER_SIZE);
+	int status = helper_ask(argv, false, answer, ANSWER_SIZE);
+	char *newline = status == 0 ? strchr(answer, '\n') : NULL;
+	if (!newline)
 		return false;
 	*ret_line = answer;
 	*ret_len = (size_t)(newline - answer);

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "policy/build.h"
 #include "policy/check.h"
+#include "policy/idn.h"
 #include "policy/merge.h"
 #include "policy/ready.h"
 #include "policy/source.h"
@@ -84,7 +85,8 @@ static int visit(struct loader *l, struct source_file *file)
 	if (!file->root &&
 		tree_parse(l->arena, &file->source, file->text, file->len, &file->root, l->err) < 0)
 		return -1;
-	if (check_document(file->root, l->err) < 0)
+	if (idn_document(l->arena, file->root, l->err) < 0 ||
+		check_document(file->root, l->err) < 0)
 		return -1;
 	const struct node *extends = node_get(file->root, "extends");
 	l->chain[l->depth++] = file;

@@ -78,6 +78,7 @@ has() {
 	ptrace) "$AGENTBOX_PROBES/probe-fault" list true 2>/dev/null ;;
 	pty) script -qec true /dev/null >/dev/null 2>&1 </dev/null ;;
 	x86_64) [ "$(uname -m)" = x86_64 ] ;;
+	idn) [ -x "$(libexec)/agentbox-idn" ] ;; # agentbox was built with libidn2
 	cgroup) has cgroup1 || has cgroup2 ;;
 	cgroup1) # the memory controller is one of version 1, and the own group there may be written
 		[ -w "$(own_group memory)" ]
@@ -91,6 +92,11 @@ has() {
 		;;
 	*) PATH=$box_path command -v "$1" >/dev/null ;;
 	esac
+}
+
+# The directory of agentbox's own helper programs.
+libexec() {
+	echo "$(dirname "$(dirname "$AGENTBOX")")/libexec/agentbox"
 }
 
 # own_group CONTROLLER: the directory of the group that this shell is in; "" for version 2.

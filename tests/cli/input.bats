@@ -460,3 +460,36 @@ hint() {
 		want_plain 2 "agentbox $command work.yaml"
 	done
 }
+
+@test "B37: names that are not ASCII count in their ASCII form, also in the examples of a policy" {
+	needs idn
+	policy_is <<-'END'
+		network: {allow: [bücher.test, "*.Bücher.TEST:8443", аllowed.test, faß.test., 日本語。test:22, allowed.test]}
+		tests: [{host: "bücher.test:443", expect: allowed}]
+	END
+	plain show --json "$policy"
+	[ "$(jq -c .policy.network.allow <<<"$output")" = '["xn--bcher-kva.test","*.xn--bcher-kva.test:8443","xn--llowed-2nf.test","xn--fa-hia.test","xn--wgv71a119e.test:22","allowed.test"]' ] || fail "$output"
+	plain check "$policy"
+	want_plain 0
+	# The look-alike of a listed name is another name.
+	policy_is <<<'network: {allow: [аllowed.test]}'
+	plain explain "$policy" --host allowed.test:443
+	want_plain 1 denied
+	plain explain "$policy" --host xn--llowed-2nf.test:443
+	want_plain 0 allowed
+}
+
+@test "B37: what has no ASCII form is an error with its place, and no other name is made of it" {
+	needs idn
+	local name
+	for name in '☃.test' 'b ü.test' 'bü*cher.test' 'ü_a.test' 'a℀ü.test' 'a／ü.test' 'a≠b.test' 'ü..test' '.ü' '*ü.test' '-ü.test' \
+		'１２７.0.0.1' 'ü.0x7f' 'ü.1' 'ü/a' 'üa..' '1א.test' "$(printf 'ü%.0s' {1..70})" "$(printf 'ü.%.0s' {1..200})a"; do
+		wrong 2:19 xn-- <<<$'version: 1\nnetwork: {allow: ["'"$name"'"]}'
+	done
+	wrong 2:19 port <<<$'version: 1\nnetwork: {allow: ["ü.test:0"]}'
+	wrong 2:16 xn-- <<<$'version: 1\ntests: [{host: "☃.test:443", expect: denied}]'
+	{
+		printf 'version: 1\nnetwork:\n  allow:\n' && printf -- '  - ü%d.test\n' {1..65}
+	} >"$top/many"
+	wrong 68:5 'too many' <"$top/many"
+}

@@ -51,6 +51,7 @@ LIBRARIES = {
     "sha2.h": None,
     "bpf/": set(),
     "systemd/": {"cli/scope_main.c"},
+    "idn2.h": {"policy/idn_main.c"},
     "archive": {"cli/archive_main.c"},
 }
 
