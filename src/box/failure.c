@@ -87,6 +87,10 @@ static void exec_words(const char *file, enum err_code code, int errnum, struct 
 	case ERR_bad_cwd:
 		err_set(err, code, errnum, "cannot start in '%.200s': %s", file, strerror(errnum));
 		break;
+	case ERR_network_failed:
+		err_set(err, code, errnum, "the box's network could not be made (%.200s): %s", file,
+			strerror(errnum));
+		break;
 	case ERR_userns_denied:
 		err_set(err, code, errnum,
 			"a user namespace with rights in it was refused (%s): %s", file,

@@ -1,7 +1,7 @@
 /* sync: the conversation between the supervisor and the box; one datagram, one message. */
 #define _GNU_SOURCE
 #include "box/sync.h"
-#include "base/fd.h"
+#include "base/message.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -19,6 +19,7 @@ static size_t size_of(uint32_t kind)
 	case SYNC_EXECING:
 	case SYNC_LAYER:
 	case SYNC_RENAMES:
+	case SYNC_SOCKET:
 		return HEAD;
 	case SYNC_FAILED:
 		return sizeof(struct sync_msg);
@@ -34,31 +35,13 @@ static size_t size_of(uint32_t kind)
 
 int sync_send(int sock, const struct sync_msg *msg, int fd)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = (void *)msg, .iov_len = size_of(msg->kind) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
-	if (fd >= 0) {
-		header.msg_control = &control;
-		header.msg_controllen = sizeof control.space;
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-	}
-	ssize_t n;
-	do
-		n = sendmsg(sock, &header, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : (size_t)n == iov.iov_len ? 0 : -EPROTO;
+	return message_send(sock, msg, size_of(msg->kind), fd, 0);
 }
 
 static bool kind_has_fd(uint32_t kind)
 {
 	return kind == SYNC_FDS || kind == SYNC_EXECING || kind == SYNC_LAYER ||
-	       kind == SYNC_RENAMES;
+	       kind == SYNC_RENAMES || kind == SYNC_SOCKET;
 }
 
 int sync_check(const void *data, uint64_t len, int fd_count)
@@ -85,47 +68,20 @@ int sync_check(const void *data, uint64_t len, int fd_count)
 
 int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd)
 {
-	/* One byte more than a message: a longer one must not pass for a whole one. */
-	struct {
-		struct sync_msg msg;
-		char more;
-	} in;
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int) * 4)];
-	} control;
-	struct iovec iov = { .iov_base = &in, .iov_len = sizeof in.msg + 1 };
-	struct msghdr header = { .msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof control.space };
-	ssize_t n;
-	do
-		n = recvmsg(sock, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	int fds[4], count = 0;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < here && count < 4; i++)
-			memcpy(&fds[count++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-	}
-	if (n == 0 && count == 0)
-		return 0;
-	int r = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO
-							    : sync_check(&in, (uint64_t)n, count);
+	struct sync_msg in;
+	struct message_fds fds;
+	ssize_t n = message_recv(sock, &in, sizeof in, &fds);
+	if (n < 0 || (n == 0 && fds.count == 0))
+		return (int)n;
+	int r = sync_check(&in, (uint64_t)n, (int)fds.count);
 	if (r < 0) {
-		for (int i = 0; i < count; i++)
-			fd_close(&fds[i]);
+		message_close(&fds);
 		return r;
 	}
 	/* What the kind does not use was never received. */
-	memset((char *)&in.msg + n, 0, sizeof in.msg - (size_t)n);
-	*ret_msg = in.msg;
-	*ret_fd = count ? fds[0] : -1;
+	memset((char *)&in + n, 0, sizeof in - (size_t)n);
+	*ret_msg = in;
+	*ret_fd = fds.count ? fds.fd[0] : -1;
 	return 1;
 }
 

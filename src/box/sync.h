@@ -6,6 +6,7 @@
  *	   |--------------------------------->| init stages, in order
  *	   |-- setup: TREES (as root: the granted trees) ->|
  *	   |<- setup: LAYER (each private layer's directory) -|
+ *	   |<- setup: SOCKET (each that the gateway serves) -|
  *	   |<- setup: FDS (tty master) -------|
  *	   |                                  | vfork ------------------->| payload stages
  *	   |<- setup: EXECING (seccomp listener) ---------------------------|
@@ -38,8 +39,9 @@ enum sync_kind {
 	SYNC_ENDED,   /* status: ended */
 	SYNC_GONE,    /* status: gone; init ends by itself after it */
 	SYNC_SIGNAL,  /* status, downwards: signal */
-	SYNC_LAYER, /* setup: one descriptor, what a private layer is written to; in their order */
-	SYNC_TREES, /* setup, downwards, once: as many descriptors as there are grants */
+	SYNC_LAYER,  /* setup: one descriptor, what a private layer is written to; in their order */
+	SYNC_SOCKET, /* setup: one descriptor, of the box's network; in the order of box_socket() */
+	SYNC_TREES,  /* setup, downwards, once: as many descriptors as there are grants */
 	SYNC_RENAMES, /* status, downwards: one descriptor, the renamer's end (see renames.h) */
 };
 

@@ -68,9 +68,8 @@ static void drop_unsupported(const struct policy *policy, struct policy *ret_sup
 	struct policy p = *policy;
 	if (p.fs.workspace == WORKSPACE_OVERLAY)
 		p.fs.workspace = WORKSPACE_WRITE;
-	if (p.network == NETWORK_ALLOW)
-		p.network = NETWORK_NONE;
 	p.limits.memory = p.limits.cpu_us = p.limits.cpus_milli = (struct policy_number){ 0 };
+	p.publish_count = 0;
 	p.tool_count = p.secret_count = p.trace_count = 0;
 	p.audit_log = NULL;
 	*ret_supported = p;

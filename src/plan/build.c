@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "plan/build.h"
 #include "plan/gaps.h"
+#include "plan/network_build.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -117,6 +118,11 @@ static int build_namespaces(struct builder *builder)
 	}
 	plan->namespaces |= CLONE_NEWNET;
 	plan->loopback_up = true;
+	if (!network_build(policy, &plan->arena, &plan->reach))
+		return build_refuse(builder, ERR_policy_invalid, &policy->network_at,
+			"network.allow: more than %d different ports", NETWORK_PORTS_MAX);
+	if (plan->reach.rule_count)
+		plan->network = "allow";
 	return 0;
 }
 

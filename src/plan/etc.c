@@ -38,9 +38,13 @@ static void make_network(struct builder *builder)
 	file(builder, "etc/nsswitch.conf",
 		"passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 		"networks: files\nprotocols: files\nservices: files\n");
-	file(builder, "etc/resolv.conf",
-		builder->policy->network == NETWORK_HOST ? builder->host->resolv_conf
-							 : "# this box has no network\n");
+	const char *resolver = "# this box has no network\n";
+	if (builder->policy->network == NETWORK_HOST)
+		resolver = builder->host->resolv_conf;
+	else if (builder->plan->reach.rule_count)
+		resolver = "# agentbox: only names that the policy lists\n"
+			   "nameserver " NETWORK_RESOLVER "\n";
+	file(builder, "etc/resolv.conf", resolver);
 }
 
 void build_etc(struct builder *builder)

@@ -111,10 +111,25 @@ static void put_files(struct words *words, const struct plan *plan)
 		words_line(words, "           (no Landlock: this host has none)");
 }
 
+static void put_gateway(struct words *words)
+{
+	static const char *const lines[] = {
+		"held by: a network namespace without a way out; a gateway process outside of",
+		"         it, which looks up the names and makes the connections that are listed,",
+		"         and holds the name that a connection says it is for (TLS, HTTP) against",
+		"         the one that was dialled; without that process there is no network;",
+		"         seccomp refuses other",
+	};
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		words_line(words, "  %s", lines[i]);
+}
+
 static void put_network(struct words *words, const struct plan *plan)
 {
 	words_policy_network(words, plan->policy);
-	if (plan->namespaces & CLONE_NEWNET)
+	if (plan->reach.rule_count)
+		put_gateway(words);
+	else if (plan->namespaces & CLONE_NEWNET)
 		words_line(words,
 			"  held by: a network namespace without a way out; seccomp refuses other");
 	else

@@ -4,9 +4,9 @@
  */
 #define _GNU_SOURCE
 #include "plan/explain.h"
+#include "plan/network_build.h"
 #include "policy/policy.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 
 struct endpoint {
 	char name[NAME_LENGTH_MAX + 1]; /* lower case, without a last dot; "" for an address */
-	int family;                     /* AF_INET, AF_INET6; 0: a name */
-	uint8_t address[16];
+	bool is_address;
+	struct net_address address; /* an IPv4 address in IPv6 dress is that IPv4 address */
 	uint16_t port;
 };
 
@@ -39,26 +39,6 @@ static bool parse_port(const char *text, uint16_t *ret_port)
 	if (value < 1 || value > 65535)
 		return false;
 	*ret_port = (uint16_t)value;
-	return true;
-}
-
-/* An IPv4 address in IPv6 dress is that IPv4 address, so that no rule is passed by in disguise. */
-static bool parse_address(const char *text, int *ret_family, uint8_t address[16])
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	uint8_t raw[16] = { 0 };
-	if (inet_pton(AF_INET, text, raw) == 1) {
-		*ret_family = AF_INET;
-	} else if (inet_pton(AF_INET6, text, raw) == 1) {
-		*ret_family = AF_INET6;
-		if (memcmp(raw, mapped, sizeof mapped) == 0) {
-			*ret_family = AF_INET;
-			memmove(raw, raw + 12, 4);
-		}
-	} else {
-		return false;
-	}
-	memcpy(address, raw, 16);
 	return true;
 }
 
@@ -97,7 +77,8 @@ static int parse_name(
 		return not_a_host(given, "it is longer than 253 characters", err);
 	memcpy(host, text, len);
 	host[len] = 0;
-	if (parse_address(host, &endpoint->family, endpoint->address))
+	endpoint->is_address = network_parse(host, &endpoint->address);
+	if (endpoint->is_address)
 		return 0;
 	if (len > 1 && host[len - 1] == '.')
 		host[--len] = 0;
@@ -131,47 +112,10 @@ static int parse_endpoint(const char *given, struct endpoint *ret_endpoint, stru
 		return not_a_host(given, "a port is a number from 1 to 65535", err);
 	if (parse_name(given, host, len, &endpoint, err) < 0)
 		return -1;
-	if (*given == '[' && !endpoint.family)
+	if (*given == '[' && !endpoint.is_address)
 		return not_a_host(given, "only an IPv6 address stands in [ ]", err);
 	*ret_endpoint = endpoint;
 	return 0;
-}
-
-static bool same_network(const uint8_t *a, const uint8_t *b, int prefix)
-{
-	int bytes = prefix / 8, bits = prefix % 8;
-	if (memcmp(a, b, (size_t)bytes) != 0)
-		return false;
-	return !bits || ((a[bytes] ^ b[bytes]) >> (8 - bits)) == 0;
-}
-
-/* Does the rule name the host, whatever the port? */
-static bool rule_names(const struct policy_host *rule, const struct endpoint *endpoint)
-{
-	if (rule->address != (endpoint->family != 0))
-		return false;
-	if (rule->address) {
-		uint8_t address[16];
-		int family;
-		if (!parse_address(rule->host, &family, address) || family != endpoint->family)
-			return false;
-		int bits = family == AF_INET ? 32 : 128;
-		int prefix = rule->prefix < 0 ? bits : rule->prefix;
-		return prefix <= bits && same_network(address, endpoint->address, prefix);
-	}
-	if (!rule->wildcard)
-		return strcmp(rule->host, endpoint->name) == 0;
-	const char *suffix = rule->host + (rule->host[0] == '*'); /* ".example.com" */
-	size_t len = strlen(endpoint->name), suffix_len = strlen(suffix);
-	return len > suffix_len && strcmp(endpoint->name + len - suffix_len, suffix) == 0;
-}
-
-static bool rule_has_port(const struct policy_host *rule, uint16_t port)
-{
-	for (size_t i = 0; i < rule->port_count; i++)
-		if (rule->ports[i] == port)
-			return true;
-	return false;
 }
 
 static const char *rule_words(const struct policy_host *rule, const char *more, struct arena *arena)
@@ -183,24 +127,25 @@ static const char *rule_words(const struct policy_host *rule, const char *more, 
 static struct answer judge_allow(
 	const struct policy *policy, const struct endpoint *endpoint, struct arena *arena)
 {
-	const struct policy_host *near = NULL;
-	for (size_t i = 0; i < policy->allow_count; i++) {
-		const struct policy_host *rule = &policy->allow[i];
-		if (!rule_names(rule, endpoint))
-			continue;
-		if (rule_has_port(rule, endpoint->port))
-			return (struct answer){ true, rule_words(rule, "", arena) };
-		near = rule;
-	}
+	struct network_plan network;
+	if (!network_build(policy, arena, &network))
+		return (struct answer){ false, "network.allow: too many different ports" };
+	const char *name = endpoint->is_address ? NULL : endpoint->name;
+	const struct net_rule *rule =
+		name ? network_by_name(&network, name, endpoint->port)
+		     : network_by_address(&network, &endpoint->address, endpoint->port);
+	if (rule)
+		return (struct answer){ true,
+			rule_words(&policy->allow[rule - network.rules], "", arena) };
+	const struct net_rule *near = network_near(&network, name, &endpoint->address);
 	if (near)
 		return (struct answer){ false,
-			rule_words(near,
+			rule_words(&policy->allow[near - network.rules],
 				arena_printf(arena, " does not list port %d", endpoint->port),
 				arena) };
-	return (struct answer){ false,
-		arena_printf(arena, "network.allow: not listed%s (%s)",
-			endpoint->family ? "; an address needs an address rule" : "",
-			explain_origin(&policy->network_at, arena)) };
+	return (struct answer){ false, arena_printf(arena, "network.allow: not listed%s (%s)",
+					       name ? "" : "; an address needs an address rule",
+					       explain_origin(&policy->network_at, arena)) };
 }
 
 int policy_ask_host(const struct policy *policy, const char *host_port, struct arena *arena,
@@ -209,7 +154,7 @@ int policy_ask_host(const struct policy *policy, const char *host_port, struct a
 	struct endpoint endpoint;
 	if (parse_endpoint(host_port, &endpoint, err) < 0)
 		return -1;
-	if (policy->network == NETWORK_ALLOW) {
+	if (policy->network == NETWORK_ALLOW || policy->publish_count) {
 		*ret_answer = judge_allow(policy, &endpoint, arena);
 		return 0;
 	}

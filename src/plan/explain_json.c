@@ -181,6 +181,39 @@ static const char *type_name(mode_t mode)
 	return NULL;
 }
 
+/* Where some hosts are allowed or ports published; without it `network` says all. */
+static void put_reach(struct json *json, const struct network_plan *reach)
+{
+	if (!reach->rule_count && !reach->publish_count)
+		return;
+	json_open_object(json, "reach");
+	json_open_array(json, "allow");
+	for (size_t i = 0; i < reach->rule_count; i++) {
+		const struct net_rule *rule = &reach->rules[i];
+		json_open_object(json, NULL);
+		json_put_text(json, "host", rule->given);
+		json_open_array(json, "ports");
+		for (size_t k = 0; k < rule->port_count; k++)
+			json_put_uint(json, NULL, rule->ports[k]);
+		json_close(json);
+		json_put_bool(json, "any_name", rule->any_name);
+		json_close(json);
+	}
+	json_close(json);
+	json_open_array(json, "publish");
+	for (size_t i = 0; i < reach->publish_count; i++) {
+		json_open_object(json, NULL);
+		json_put_uint(json, "port", reach->publish[i].port);
+		if (reach->publish[i].host_port)
+			json_put_uint(json, "host_port", reach->publish[i].host_port);
+		else
+			json_put_null(json, "host_port");
+		json_close(json);
+	}
+	json_close(json);
+	json_close(json);
+}
+
 static void put_ids(struct json *json, const struct plan *plan)
 {
 	json_open_object(json, "ids");
@@ -196,6 +229,7 @@ static void put_ids(struct json *json, const struct plan *plan)
 	json_put_text(json, "hostname", plan->hostname);
 	json_put_bool(json, "loopback_up", plan->loopback_up);
 	json_put_text(json, "network", plan->network);
+	put_reach(json, &plan->reach);
 	json_put_text(json, "workspace", plan->workspace);
 }
 

@@ -121,15 +121,46 @@ void words_policy_head(struct words *words, const struct policy *policy)
 	words_line(words, "  sha256 %s", sha256);
 }
 
+static void put_allow(struct words *words, const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->allow_count; i++) {
+		const struct policy_host *host = &policy->allow[i];
+		words_list_begin(words, i ? "" : "allow");
+		words_list_add(words, host->given);
+		words_list_add(words, host->port_count == 1 ? "port" : "ports");
+		for (size_t k = 0; k < host->port_count; k++)
+			words_list_add(words, arena_printf(&words->arena, "%u", host->ports[k]));
+		if (host->any_name)
+			words_list_add(words, "for any name that is asked for there");
+		words_list_end(words, explain_origin(&host->at, &words->arena));
+	}
+}
+
+static void put_publish(struct words *words, const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->publish_count; i++) {
+		const struct policy_publish *p = &policy->publish[i];
+		const char *there = p->host_port ? arena_printf(&words->arena, "%u", p->host_port)
+						 : "(any free port)";
+		words_list_begin(words, i ? "" : "publish");
+		words_list_add(
+			words, arena_printf(&words->arena, "port %u at the host's 127.0.0.1:%s",
+				       p->port, there));
+		words_list_end(words, explain_origin(&p->at, &words->arena));
+	}
+}
+
 void words_policy_network(struct words *words, const struct policy *policy)
 {
 	const char *at = words_at(words, &policy->network_at);
 	switch (policy->network) {
 	case NETWORK_NONE:
-		words_title(words, "Network: none%s", at);
+		words_title(words, "Network: none%s%s",
+			policy->publish_count ? " to reach from inside" : "", at);
 		words_line(words,
 			"  no interface but the box's own loopback; no packet and no name query "
 			"leaves");
+		put_publish(words, policy);
 		break;
 	case NETWORK_HOST:
 		words_title(words, "Network: host%s", at);
@@ -138,16 +169,11 @@ void words_policy_network(struct words *words, const struct policy *policy)
 		break;
 	case NETWORK_ALLOW:
 		words_title(words, "Network: only what is listed%s", at);
-		for (size_t i = 0; i < policy->allow_count; i++) {
-			const struct policy_host *host = &policy->allow[i];
-			words_list_begin(words, i ? "" : "allow");
-			words_list_add(words, host->given);
-			words_list_add(words, host->port_count == 1 ? "port" : "ports");
-			for (size_t k = 0; k < host->port_count; k++)
-				words_list_add(
-					words, arena_printf(&words->arena, "%u", host->ports[k]));
-			words_list_end(words, explain_origin(&host->at, &words->arena));
-		}
+		put_allow(words, policy);
+		put_publish(words, policy);
+		words_line(words, "  by TCP only; names are looked up outside of the box, and only "
+				  "those that "
+				  "are listed");
 		break;
 	}
 }

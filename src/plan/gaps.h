@@ -11,13 +11,13 @@ struct policy;
 struct origin;
 
 struct plan_gap {
-	const char *key;         /* "network.allow" */
+	const char *key;         /* "audit.log" */
 	const struct origin *at; /* the policy's line */
 	const char *why;         /* end of a sentence: "'KEY' WHY" */
 	const char *hint;        /* NULL: leave the key out */
 };
 
-#define PLAN_GAPS_MAX 6
+#define PLAN_GAPS_MAX 5
 
 /* Fill gaps from the policy; returns their number. */
 size_t plan_gaps(const struct policy *policy, struct plan_gap gaps[PLAN_GAPS_MAX]);

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "plan/network.h"
 
 struct policy;
 struct request;
@@ -181,7 +182,8 @@ struct plan {
 	bool as_root;        /* the supervisor acts for another id; grants are opened by it */
 	uint64_t namespaces; /* CLONE_NEW* for clone3 */
 	const char *hostname;
-	bool loopback_up; /* only with a network namespace of its own */
+	bool loopback_up;          /* only with a network namespace of its own */
+	struct network_plan reach; /* whom the gateway connects it with; no rules: there is none */
 
 	/* file system */
 	const struct plan_op *ops;
@@ -239,7 +241,7 @@ struct plan {
 
 	/* for the result */
 	const char *const *not_enforced; /* NULL-terminated */
-	const char *network;             /* "none", "host" */
+	const char *network;             /* "none", "allow", "host" */
 	const char *workspace;           /* "overlay", "copy", "bind", "none" */
 	const struct plan_warning {
 		const char *code, *message;

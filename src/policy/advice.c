@@ -54,6 +54,8 @@ static const struct foreign {
 		"host" },
 	{ "hosts|domains|allow_hosts|allowed_hosts|allow_domains|allowed_domains|egress",
 		"network.allow", "[example.com]" },
+	{ "ports|port|expose|forward|forwards|port_mappings|published", "network.publish",
+		"[8080]" },
 	{ "environment|environ|env_vars|envs|variables|vars", "env", "{set: {NAME: \"value\"}}" },
 	{ "pass_env|env_pass|passenv|keep_env", "env.pass", "[NAME]" },
 	{ "setenv|set_env", "env.set", "{NAME: \"value\"}" },
@@ -174,6 +176,13 @@ bool advice_member(const struct key *map, const struct node *member, char hint[A
 	char shown[SHOWN_MAX];
 	if (advice_colon(map, false, member->key, hint))
 		return true;
+	uint64_t port;
+	if (map == key_row(K_network_allow_) && member->kind == NODE_SCALAR &&
+		value_int(member->text, &port) == 0 && strlen(member->key) < 80) {
+		snprintf(hint, ADVICE_MAX, "no blank stands before the port; write %s:%s",
+			text_shown(member->key, shown), member->text);
+		return true;
+	}
 	if (map == key_row(K_env) && member->kind == NODE_SCALAR &&
 		value_is_variable(member->key) && !among("passenv|setenv|vars", member->key)) {
 		snprintf(hint, ADVICE_MAX, "write: env: {set: {%s: \"%s\"}}",

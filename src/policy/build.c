@@ -216,10 +216,24 @@ static int build_filesystem(struct build *b, struct node *root)
 	return build_patterns(b, fs, K_fs_protect, &p->fs.protect, &p->fs.protect_count);
 }
 
-static void build_host(struct build *b, const struct node *node, struct policy_host *ret)
+static int build_host(struct build *b, struct node *element, struct policy_host *ret)
 {
 	struct host_entry entry;
+	struct node *node = element, *any = NULL;
+	if (element->kind == NODE_MAP) {
+		if (build_required(b, element, K_network_allow_host, &node) < 0)
+			return -1;
+		any = node_get(element, key_name(key_row(K_network_allow_any_name)));
+	}
 	host_parse(node->text, &entry);
+	ret->any_name = any && strcmp(any->text, "true") == 0;
+	if (ret->any_name && (entry.address || entry.host_loopback)) {
+		node_error(any, true, b->err,
+			"any_name switches nothing off for %s: only names are held against what a "
+			"connection says that it is for",
+			entry.address ? "an address" : entry.host);
+		return err_hint_set(b->err, "write the entry without any_name");
+	}
 	ret->host = arena_strdup(&b->policy->arena, entry.host);
 	ret->wildcard = entry.wildcard;
 	ret->address = entry.address;
@@ -229,25 +243,67 @@ static void build_host(struct build *b, const struct node *node, struct policy_h
 	for (size_t i = 0; i < entry.port_count; i++)
 		ret->ports[i] = entry.ports[i];
 	ret->given = node->text;
-	ret->at = node_origin(node);
+	ret->at = node_origin(element);
+	return 0;
 }
 
-static void build_network(struct build *b, struct node *root)
+/* A port is published once, and one port of the host leads to one port of the box. */
+static int check_publish(struct build *b, const struct node *node, const struct policy_publish *new)
+{
+	const struct policy *p = b->policy;
+	if (p->publish_count == POLICY_PUBLISH_MAX)
+		return node_error(node, false, b->err, "'%s' has more than %d elements",
+			key_row(K_network_publish)->path, POLICY_PUBLISH_MAX);
+	for (size_t i = 0; i < p->publish_count; i++) {
+		const struct policy_publish *old = &p->publish[i];
+		bool same = old->port == new->port;
+		if (!same && (!new->host_port || old->host_port != new->host_port))
+			continue;
+		char place[SHOWN_MAX];
+		text_shown(old->at.file, place);
+		return node_error(node, false, b->err,
+			same ? "port %d of the box is published a second time (%s:%d)"
+			     : "port %d of the host is taken a second time (%s:%d)",
+			same ? new->port : new->host_port, place, old->at.line);
+	}
+	return 0;
+}
+
+static int build_publish(struct build *b, const struct node *network)
+{
+	struct policy *p = b->policy;
+	const struct node *list = node_get(network, key_name(key_row(K_network_publish)));
+	if (!list || !list->count)
+		return 0;
+	p->publish = ARENA_ARRAY(&p->arena, POLICY_PUBLISH_MAX, struct policy_publish);
+	for (const struct node *node = list->first; node; node = node->next) {
+		struct policy_publish new = { .given = node->text, .at = node_origin(node) };
+		publish_parse(node->text, &new.port, &new.host_port);
+		if (check_publish(b, node, &new) < 0)
+			return -1;
+		p->publish[p->publish_count++] = new;
+	}
+	return 0;
+}
+
+static int build_network(struct build *b, struct node *root)
 {
 	struct policy *p = b->policy;
 	struct node *network = build_field(b, root, K_network);
 	p->network_at = node_origin(network);
 	if (network->kind == NODE_SCALAR) {
 		p->network = (enum policy_network)build_word(b, root, K_network, NULL);
-		return;
+		return 0;
 	}
 	const struct node *allow = node_get(network, "allow");
-	if (!allow || !allow->count)
-		return;
-	p->network = NETWORK_ALLOW;
-	p->allow = ARENA_ARRAY(&p->arena, allow->count, struct policy_host);
-	for (const struct node *node = allow->first; node; node = node->next)
-		build_host(b, node, &p->allow[p->allow_count++]);
+	if (allow && allow->count) {
+		p->network = NETWORK_ALLOW;
+		p->allow = ARENA_ARRAY(&p->arena, allow->count, struct policy_host);
+	}
+	for (struct node *node = allow ? allow->first : NULL; node; node = node->next)
+		if (build_host(b, node, &p->allow[p->allow_count++]) < 0)
+			return -1;
+	return build_publish(b, network);
 }
 
 static void build_limits(struct build *b, struct node *root)
@@ -317,9 +373,8 @@ int build_policy(struct build *b)
 	}
 	p->name = named->text;
 	p->description = build_text(b, root, K_description);
-	if (build_filesystem(b, root) < 0)
+	if (build_filesystem(b, root) < 0 || build_network(b, root) < 0)
 		return -1;
-	build_network(b, root);
 	build_limits(b, root);
 	struct node *env = node_get(root, "env");
 	build_words(b, env, K_env_pass, &p->env_pass, &p->env_pass_count);

@@ -167,6 +167,17 @@ static int check_name(const struct key *key, const struct node *node, struct err
 	return -1;
 }
 
+/* What is wrong with a host or a port; a test may ask for a host that no entry could grant. */
+static const char *endpoint_form(const struct key *key, const char *text)
+{
+	struct host_entry entry;
+	uint16_t port, host_port;
+	if (key->type == KEY_PORT)
+		return publish_parse(text, &port, &host_port);
+	const char *why = host_parse(text, &entry);
+	return why || key == key_row(K_tests_host) ? why : host_unreachable(&entry);
+}
+
 static int check_scalar(const struct key *key, const struct node *node, struct err *err)
 {
 	const char *why = NULL, *hint = NULL;
@@ -199,11 +210,11 @@ static int check_scalar(const struct key *key, const struct node *node, struct e
 		else
 			why = path_form(node->text, &hint);
 		break;
-	case KEY_HOST: {
-		struct host_entry entry;
-		why = host_parse(node->text, &entry);
+	case KEY_HOST:
+	case KEY_HOST_OR_MAP:
+	case KEY_PORT:
+		why = endpoint_form(key, node->text);
 		break;
-	}
 	default:
 		return check_number(key, node, err);
 	}
@@ -294,6 +305,7 @@ int check_value(const struct key *key, struct node *node, struct err *err)
 		return node->kind == NODE_LIST ? check_elements(key, node, err)
 					       : wrong_kind(key, node, "a list", err);
 	case KEY_PATH_OR_MAP:
+	case KEY_HOST_OR_MAP:
 	case KEY_WORD_OR_MAP:
 		if (node->kind == NODE_MAP)
 			return check_members(key, node, err);

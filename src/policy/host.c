@@ -1,6 +1,7 @@
 /*
- * host: an entry of network.allow. One form of each name and address leaves here: lower case,
- * without a trailing dot, addresses as the C library writes them, so that checks compare bytes.
+ * host: an entry of network.allow or network.publish. One form of each name and address leaves
+ * here: lower case, without a trailing dot, addresses as the C library writes them, so that checks
+ * compare bytes.
  */
 #define _GNU_SOURCE
 #include "policy/host.h"
@@ -162,4 +163,34 @@ const char *host_parse(const char *text, struct host_entry *ret)
 		why = memchr(text, '/', len) ? "a host, not a URL: NAME or NAME:PORT"
 					     : parse_name(text, len, ret);
 	return why ? why : parse_port(end, ret);
+}
+
+const char *host_unreachable(const struct host_entry *entry)
+{
+	unsigned char bytes[16];
+	bool own = false;
+	if (!entry->address)
+		return NULL;
+	if (inet_pton(AF_INET, entry->host, bytes) == 1) {
+		own = entry->prefix >= 8 && (bytes[0] == 127 || bytes[0] == 0);
+	} else if (inet_pton(AF_INET6, entry->host, bytes) == 1) {
+		static const unsigned char high[15] = { 0 };
+		own = entry->prefix >= 127 && memcmp(bytes, high, sizeof high) == 0 &&
+		      bytes[15] <= 1;
+	}
+	return own ? "a loopback address is the box's own; the host's loopback is "
+		     "host.internal:PORT"
+		   : NULL;
+}
+
+const char *publish_parse(const char *text, uint16_t *ret_port, uint16_t *ret_host_port)
+{
+	const char *colon = strchr(text, ':'), *inner = colon ? colon + 1 : text;
+	long port = number(inner, strlen(inner), 65535);
+	long host_port = colon ? number(text, (size_t)(colon - text), 65535) : 0;
+	if (port < 1 || host_port < (colon ? 1 : 0))
+		return "a port to publish is PORT or HOSTPORT:PORT, numbers from 1 to 65535";
+	*ret_port = (uint16_t)port;
+	*ret_host_port = (uint16_t)host_port;
+	return NULL;
 }

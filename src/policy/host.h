@@ -1,4 +1,4 @@
-/* host: an entry of network.allow as text. Nothing is resolved. */
+/* host: an entry of network.allow or network.publish as text. Nothing is resolved. */
 #ifndef AGENTBOX_POLICY_HOST_H
 #define AGENTBOX_POLICY_HOST_H
 
@@ -19,5 +19,17 @@ struct host_entry {
  * Returns NULL and fills *ret, or says what is wrong (static words).
  */
 const char *host_parse(const char *text, struct host_entry *ret);
+
+/*
+ * Why an entry that host_parse() took could never let anybody be reached, as static words; NULL: it
+ * can. Addresses that are the host itself to whoever dials them are the box inside of it.
+ */
+const char *host_unreachable(const struct host_entry *entry);
+
+/*
+ * PORT or HOSTPORT:PORT, each from 1 to 65535. Returns NULL and fills both (*ret_host_port 0: any
+ * free one), or says what is wrong (static words).
+ */
+const char *publish_parse(const char *text, uint16_t *ret_port, uint16_t *ret_host_port);
 
 #endif

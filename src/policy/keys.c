@@ -251,11 +251,13 @@ static const char *const type_names[] = {
 	[KEY_PATH] = "path",
 	[KEY_PATTERN] = "pattern",
 	[KEY_HOST] = "host",
+	[KEY_PORT] = "port",
 	[KEY_POLICY] = "policy",
 	[KEY_VARIABLE] = "variable",
 	[KEY_SYSCALL] = "system call",
 	[KEY_WORD_OR_PATH] = "word or path",
 	[KEY_PATH_OR_MAP] = "path or map",
+	[KEY_HOST_OR_MAP] = "host or map",
 	[KEY_WORD_OR_MAP] = "word or map",
 };
 

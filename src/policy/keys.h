@@ -24,11 +24,13 @@ enum key_type {
 	KEY_PATH,     /* absolute, ~/..., or relative to the file it is written in */
 	KEY_PATTERN,  /* of paths */
 	KEY_HOST,     /* with ports */
+	KEY_PORT,     /* PORT of the box, or HOSTPORT:PORT */
 	KEY_POLICY,   /* a policy's name or file */
 	KEY_VARIABLE, /* name of an environment variable */
 	KEY_SYSCALL,  /* name of a system call */
 	KEY_WORD_OR_PATH,
 	KEY_PATH_OR_MAP,
+	KEY_HOST_OR_MAP,
 	KEY_WORD_OR_MAP,
 };
 

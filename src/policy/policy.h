@@ -68,8 +68,16 @@ struct policy_host {        /* an element of network.allow */
 	bool address;       /* host is an IPv4 or IPv6 address */
 	int prefix;         /* address: prefix length; else -1 */
 	bool host_loopback; /* host.internal */
+	bool any_name;      /* {host: H, any_name: true}; never of an address or host.internal */
 	uint16_t ports[16];
 	size_t port_count; /* 0 never: without a port 443 and 80 are filled in */
+	const char *given;
+	struct origin at;
+};
+
+struct policy_publish {     /* an element of network.publish: a server inside, from the host */
+	uint16_t port;      /* inside; each once */
+	uint16_t host_port; /* of the host's 127.0.0.1; 0: any free one */
 	const char *given;
 	struct origin at;
 };
@@ -187,6 +195,9 @@ struct policy {
 	struct origin network_at;
 	struct policy_host *allow; /* NETWORK_ALLOW: at least one (an empty list is NETWORK_NONE) */
 	size_t allow_count;
+	/* Never with NETWORK_HOST. With NETWORK_NONE: nobody is reached from inside. */
+	struct policy_publish *publish;
+	size_t publish_count;
 
 	struct policy_limits limits;
 
@@ -284,5 +295,6 @@ int policy_show_json(const struct policy *policy, struct buf *out);
 #define POLICY_EXTENDS_MAX 8                 /* depth of extends */
 #define POLICY_LIST_MAX    1024              /* elements of one list, after merging */
 #define POLICY_SCALAR_MAX  65536             /* bytes of one scalar */
+#define POLICY_PUBLISH_MAX 16                /* elements of network.publish */
 
 #endif

@@ -85,9 +85,15 @@ static void put_word(struct buf *out, const char *text)
 		put_quoted(out, text);
 }
 
+/* A pair of ports is a text: other readers of YAML take 22:80 for a number. */
+static bool lone_port(const struct key *key, const struct node *node)
+{
+	return key->type == KEY_PORT && !strchr(node->text, ':');
+}
+
 static void put_scalar(struct buf *out, const struct key *key, const struct node *node)
 {
-	if (value_is_number(key->type) || key->type == KEY_BOOL)
+	if (value_is_number(key->type) || key->type == KEY_BOOL || lone_port(key, node))
 		buf_adds(out, node->text);
 	else
 		put_word(out, node->text);
@@ -187,6 +193,9 @@ static void json_value(
 		json_close(json);
 	} else if (key->type == KEY_BOOL) {
 		json_put_bool(json, name, strcmp(node->text, "true") == 0);
+	} else if (lone_port(key, node)) {
+		value_number(KEY_INT, node->text, &number);
+		json_put_uint(json, name, number);
 	} else if (key->type == KEY_INT || key->type == KEY_CPUS) {
 		value_number(key->type, node->text, &number);
 		if (key->type == KEY_INT)

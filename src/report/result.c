@@ -213,6 +213,30 @@ void result_violation(struct result *result, const struct violation *violation)
 	arena_free(&scratch);
 }
 
+void result_carried(struct result *result, const struct carried *carried)
+{
+	struct carried new = *carried;
+	size_t i = 0;
+	while (i < result->carried_count && (result->carried[i].port != new.port ||
+						    strcmp(result->carried[i].host, new.host) != 0))
+		i++;
+	if (i == result->carried_count && i >= CARRIED_MAX - 1) {
+		i = CARRIED_MAX - 1;
+		new.host = VIOLATION_OTHERS;
+		new.port = 0;
+	}
+	if (i == result->carried_count) {
+		new.host = keep(&result->arena, new.host);
+		struct carried *row = arena_push(
+			&result->arena, &result->carried, &result->carried_count, sizeof *row);
+		*row = new;
+		return;
+	}
+	result->carried[i].connections += new.connections;
+	result->carried[i].sent += new.sent;
+	result->carried[i].received += new.received;
+}
+
 void result_warning(struct result *result, const char *code, const char *message)
 {
 	for (size_t i = 0; i < result->warning_count; i++)

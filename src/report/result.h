@@ -84,6 +84,14 @@ struct violation {
 #define VIOLATION_TARGETS 16 /* entries of one operation that tell their target */
 #define VIOLATION_OTHERS  "others"
 
+/* What went between the box and one host that its policy allows. */
+struct carried {
+	const char *host; /* the name or address that was connected to */
+	uint16_t port;
+	uint64_t connections, sent, received; /* bytes, as the box sees it */
+};
+#define CARRIED_MAX 256
+
 struct warning {
 	const char *code, *message;
 };
@@ -103,6 +111,8 @@ struct result {
 	struct violation *violations; /* arena array; see result_violation */
 	size_t violation_count;
 	uint64_t violations_dropped; /* past VIOLATIONS_MAX; told as a warning */
+	struct carried *carried;     /* arena array; see result_carried */
+	size_t carried_count;
 	struct warning *warnings;
 	size_t warning_count;
 	const struct changes *changes; /* NULL: nothing was written through a layer */
@@ -130,6 +140,11 @@ void result_free(struct result *result);
  */
 #define RESULT_TEXT_MAX ((size_t)4096)
 void result_violation(struct result *result, const struct violation *violation);
+/*
+ * Add to the sums of a host and port; past CARRIED_MAX of them, to a last row for
+ * VIOLATION_OTHERS. The host is copied, as the strings of a violation are.
+ */
+void result_carried(struct result *result, const struct carried *carried);
 /* Likewise; an equal one is not added again. */
 void result_warning(struct result *result, const char *code, const char *message);
 

@@ -145,6 +145,22 @@ static void put_violations(struct json *json, const struct result *result)
 	json_close(json);
 }
 
+static void put_carried(struct json *json, const struct result *result)
+{
+	json_open_array(json, "network");
+	for (size_t i = 0; i < result->carried_count; i++) {
+		const struct carried *c = &result->carried[i];
+		json_open_object(json, NULL);
+		json_put_text(json, "host", c->host);
+		json_put_uint(json, "port", c->port);
+		json_put_uint(json, "connections", c->connections);
+		json_put_uint(json, "sent_bytes", c->sent);
+		json_put_uint(json, "received_bytes", c->received);
+		json_close(json);
+	}
+	json_close(json);
+}
+
 static const char *cgroup_word(const struct plan *plan)
 {
 	static const char *const words[] = {
@@ -258,7 +274,7 @@ int result_write(const struct result *result, bool pretty, struct buf *out)
 	put_usage(&json, result);
 	changes_put(&json, result->changes);
 	put_violations(&json, result);
-	put_empty(&json, "network");
+	put_carried(&json, result);
 	put_empty(&json, "tool_calls");
 	put_enforcement(&json, result->plan);
 	put_policy(&json, result->policy);

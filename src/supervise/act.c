@@ -79,6 +79,8 @@ static void perform(struct run *run, unsigned actions)
 		terminal_take(run, fd_steal(&run->msg_fd));
 	if (actions & ACT_TAKE_LAYER)
 		run->box->layers[run->box->layer_count++] = fd_steal(&run->msg_fd);
+	if (actions & ACT_TAKE_SOCKET)
+		network_give(run);
 	if (actions & ACT_TAKE_LISTENER)
 		run->listener = fd_steal(&run->msg_fd);
 	if (actions & ACT_STARTED)

@@ -60,9 +60,13 @@ static bool read_message(struct run *run, int *sock, enum machine_event *ret_eve
 		else if (setup && run->msg.kind == SYNC_LAYER &&
 			 run->box->layer_count < run->plan->layer_count)
 			*ret_event = EVENT_LAYER;
+		else if (setup && run->msg.kind == SYNC_SOCKET &&
+			 run->network.sockets < network_sockets(&run->plan->reach))
+			*ret_event = EVENT_SOCKET;
 		else if (setup && run->msg.kind == SYNC_EXECING &&
 			 run->plan->tty == (run->tty.master >= 0) &&
-			 run->box->layer_count == run->plan->layer_count)
+			 run->box->layer_count == run->plan->layer_count &&
+			 run->network.sockets == network_sockets(&run->plan->reach))
 			*ret_event = EVENT_EXECING;
 		else if (setup && run->msg.kind == SYNC_FAILED)
 			*ret_event = EVENT_FAILED;
@@ -115,6 +119,7 @@ static void prepare(struct run *run)
 		if (!renames_full(run))
 			want(run, SLOT_LISTENER, run->listener, POLLIN);
 		want(run, SLOT_RENAMES, run->renames.sock, POLLIN);
+		want(run, SLOT_NETWORK, run->network.sock, POLLIN);
 	}
 	output_poll(&run->out[0], &run->fds[SLOT_OUT], &run->fds[SLOT_OUT_TO]);
 	output_poll(&run->out[1], &run->fds[SLOT_ERR], &run->fds[SLOT_ERR_TO]);
@@ -167,6 +172,8 @@ static void dispatch(struct run *run)
 		read_signals(run);
 	if (fds[SLOT_RENAMES].revents)
 		renames_turn(run);
+	if (fds[SLOT_NETWORK].revents)
+		network_turn(run);
 	if (fds[SLOT_LISTENER].revents)
 		listener_turn(run, fds[SLOT_LISTENER].revents);
 	if (fds[SLOT_OUT].revents | fds[SLOT_OUT_TO].revents)

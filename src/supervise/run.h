@@ -2,9 +2,9 @@
  * run: the state of one supervise_run, shared by the files of this room and by nobody else.
  *
  * loop.c waits and finds events; act.c carries out what machine.c answers; capture.c, pump.c,
- * sink.c, listener.c, renames.c and terminal.c each own the descriptors of their part; usage.c
- * reaps, and limits.c asks the box's control groups. Functions here return nothing unless said:
- * what goes wrong becomes an event.
+ * sink.c, listener.c, renames.c, network.c and terminal.c each own the descriptors of their part;
+ * usage.c reaps, and limits.c asks the box's control groups. Functions here return nothing unless
+ * said: what goes wrong becomes an event.
  */
 #ifndef AGENTBOX_SUPERVISE_RUN_H
 #define AGENTBOX_SUPERVISE_RUN_H
@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "box/box.h"
 #include "box/sync.h"
+#include "broker/gateway.h"
 #include "plan/plan.h"
 #include "report/result.h"
 #include "supervise/machine.h"
@@ -84,6 +85,7 @@ enum slot {
 	SLOT_PIDFD,
 	SLOT_LISTENER,
 	SLOT_RENAMES,
+	SLOT_NETWORK,
 	SLOT_OUT,
 	SLOT_ERR,
 	SLOT_OUT_TO,
@@ -102,6 +104,16 @@ struct renames {
 	size_t count;
 	struct seccomp_notif *waiting; /* a ring, made when it is first needed */
 	size_t first, waiting_count;
+};
+
+/* The gateway, where the policy allows some hosts, and what looks names up for it. */
+struct network {
+	pid_t pid;       /* of the gateway; 0: none, or reaped */
+	int sock;        /* to it, see broker/gateway.h; -1: none, or at its end */
+	bool ready;      /* it has said that it is confined */
+	size_t sockets;  /* how many of the box's it was handed */
+	pid_t resolver;  /* 0: none, or reaped */
+	unsigned starts; /* of resolvers */
 };
 
 struct run {
@@ -133,6 +145,7 @@ struct run {
 
 	int listener; /* -1: none, or all filtered tasks are gone */
 	struct renames renames;
+	struct network network;
 	struct output out[2];
 	struct input in;
 	struct terminal tty;
@@ -189,6 +202,16 @@ bool renames_full(const struct run *run);
 /* Hand the answers that are there to the callers. */
 void renames_turn(struct run *run);
 void renames_close(struct run *run);
+
+/* network.c */
+/* Make the gateway, where there is something to allow. Failure is an event. */
+void network_begin(struct run *run);
+/* Hand it the socket that came with the event. */
+void network_give(struct run *run);
+/* Hear what it has to say. */
+void network_turn(struct run *run);
+/* The box is gone: let it bring away what was sent, and hear the rest. */
+void network_end(struct run *run);
 
 /* terminal.c */
 void terminal_take(struct run *run, int master);

@@ -92,12 +92,15 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 		.msg_fd = -1,
 		.listener = -1,
 		.renames = { .sock = -1 },
+		.network = { .sock = -1 },
 		.tty = { .master = -1, .caller = -1 },
 		.counters = CGROUP_NOTHING_COUNTED,
 		.chunk = chunk,
 	};
 	run_begin(&run);
+	network_begin(&run);
 	run_loop(&run);
+	network_end(&run);
 	run_end(&run);
 	free(chunk);
 	return run_finish(&run);

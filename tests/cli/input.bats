@@ -339,7 +339,7 @@ wrong() {
 
 @test "what this version cannot enforce is refused with the key and the line" {
 	local text
-	for text in 'network: {allow: [pypi.org]}' 'audit: {trace: [exec]}' 'audit: {log: ~/log}' \
+	for text in 'network: {publish: [8080]}' 'audit: {trace: [exec]}' 'audit: {log: ~/log}' \
 		'tools: {t: {command: [/bin/true]}}' 'secrets: {S: {env: S}}'; do
 		policy_is <<<"$text"
 		box -- touch "$work/mark"
@@ -366,14 +366,14 @@ wrong() {
 
 @test "check -v notes what run refuses in this version, and check alone is silent" {
 	policy_is <<-'END'
-		network: {allow: [pypi.org]}
+		network: {allow: [pypi.org], publish: [8080]}
 		limits: {memory: 1GiB, cpu: 1s, cpus: 1.5, pids: 20}
 		audit: {log: log}
 	END
 	plain check -v "$policy"
-	want_plain 0 'policy.yaml: valid' 'refuses network.allow in this version' 'policy.yaml:2)' \
+	want_plain 0 'policy.yaml: valid' 'refuses network.publish in this version' 'policy.yaml:2)' \
 		'refuses audit.log in this version' 'policy.yaml:4)'
-	[[ $output != *limits* ]]
+	[[ $output != *limits* && $output != *network.allow* ]]
 	plain check "$policy"
 	want_plain 0
 	[ -z "$output" ]
@@ -381,6 +381,79 @@ wrong() {
 	plain check -v "$policy"
 	want_plain 0 valid
 	[[ $output != *refuses* ]]
+}
+
+@test "a host may be a map: shown as it stands, explained with what it lets go" {
+	policy_is <<-'END'
+		network:
+		  allow:
+		    - a.test
+		    - {host: "*.b.test:443", any_name: true}
+	END
+	plain check "$policy"
+	want_plain 0
+	plain show "$policy"
+	want_plain 0 '- {host: "*.b.test:443", any_name: true}  #' 'policy.yaml:5'
+	plain show --json "$policy"
+	jq -e '.policy.network.allow == ["a.test", {host: "*.b.test:443", any_name: true}]' <<<"$output"
+	plain explain "$policy"
+	want_plain 0 'Network: only what is listed' '*.b.test:443 port 443 for any name'
+	plain explain --host x.b.test --host a.test "$policy"
+	want_plain 0 'allowed: x.b.test' 'policy.yaml:5)' 'allowed: a.test' 'policy.yaml:4)'
+	plain explain --host b.test "$policy"
+	want_plain 1 'denied: b.test' 'not listed'
+	policy_is <<<'network: {allow: [{host: 10.0.0.0/8, any_name: true}]}'
+	plain check "$policy"
+	want_plain 1 'policy.yaml:2:38' 'switches nothing off for an address'
+	policy_is <<<'network: {allow: [{host: "host.internal:80", any_name: true}]}'
+	plain check "$policy"
+	want_plain 1 'policy.yaml:2:' 'switches nothing off for host.internal'
+}
+
+@test "a loopback address is no entry of an allow-list, and the message names host.internal" {
+	local address
+	for address in 127.0.0.1:5432 127.0.0.0/8 0.0.0.0 '"[::1]:80"' '"[::]"'; do
+		policy_is <<<"network: {allow: [$address]}"
+		plain check "$policy"
+		want_plain 1 'policy.yaml:2:19' host.internal:PORT
+	done
+	policy_is <<<'network: {allow: [0.0.0.0/0, "[::/0]"]}'
+	plain check "$policy"
+	want_plain 0
+	plain explain --host 192.0.2.1 "$policy"
+	want_plain 0
+	for address in 127.0.0.1 0.0.0.0 '[::1]' '[::ffff:127.0.0.1]' host.internal; do
+		plain explain --host "$address:443" "$policy"
+		want_plain 1 "denied: $address:443"
+	done
+}
+
+@test "published ports are checked, shown and explained, and run refuses them by name and line" {
+	policy_is <<-'END'
+		network:
+		  publish: [8080, "9000:3000"]
+	END
+	plain check "$policy"
+	want_plain 0
+	plain show "$policy"
+	want_plain 0 '- 8080  #' '- "9000:3000"  #'
+	plain show --json "$policy"
+	jq -e '.policy.network == {publish: [8080, "9000:3000"]}' <<<"$output"
+	plain explain "$policy"
+	want_plain 0 'network.publish' "port 8080 at the host's 127.0.0.1:(any free port)" \
+		"port 3000 at the host's 127.0.0.1:9000"
+	plain explain --host a.test "$policy"
+	want_plain 1 'denied: a.test: network.allow: not listed'
+	box -- touch "$work/mark"
+	want_error unsupported
+	want '.error.line == 3' '.error.message | contains("network.publish")'
+	[ ! -e "$work/mark" ]
+	policy_is <<<'network: {publish: [80, "90:80"]}'
+	plain check "$policy"
+	want_plain 1 'policy.yaml:2:25' 'port 80 of the box is published a second time'
+	policy_is <<<'network: {publish: [0]}'
+	plain check "$policy"
+	want_plain 1 'policy.yaml:2:21' 'from 1 to 65535'
 }
 
 # hint WORDS COMMAND...: the command cannot be started, and the hint has the words.

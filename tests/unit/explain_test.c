@@ -333,7 +333,10 @@ static const char network_text[] = "version: 1\n"
 				   "    - 10.1.0.0/16:5432\n"
 				   "    - 192.0.2.7:80\n"
 				   "    - \"[2001:db8::/32]:443\"\n"
-				   "    - host.internal:5432\n";
+				   "    - host.internal:5432\n"
+				   "    - {host: map.test:22, any_name: true}\n"
+				   "    - 0.0.0.0/0:99\n"
+				   "    - \"[::/0]:99\"\n";
 
 /* B37: one form of the name, whole labels; B38: addresses only by rules for addresses. */
 static void host_is_allowed_only_by_a_rule_that_names_it(void)
@@ -358,16 +361,24 @@ static void host_is_allowed_only_by_a_rule_that_names_it(void)
 		{ "a.wild.test:80", false, "does not list port 80" },
 		{ "git.test:22", true, "(p.yaml:6)" },
 		{ "10.1.2.3:5432", true, "(p.yaml:7)" },
-		{ "10.2.0.1:5432", false, "needs an address rule" },
+		{ "10.2.0.1:5432", false, "does not list port 5432 (p.yaml:12)" },
 		{ "[::ffff:10.1.2.3]:5432", true, "(p.yaml:7)" },
 		{ "192.0.2.7:80", true, "(p.yaml:8)" },
-		{ "192.0.2.8:80", false, "not listed" },
+		{ "192.0.2.8:80", false, "does not list port 80 (p.yaml:12)" },
 		{ "[2001:db8::1]:443", true, "(p.yaml:9)" },
 		{ "2001:db8::1", true, "(p.yaml:9)" },
-		{ "[2001:db9::1]:443", false, "not listed" },
+		{ "[2001:db9::1]:443", false, "does not list port 443 (p.yaml:13)" },
 		{ "host.internal:5432", true, "(p.yaml:10)" },
 		{ "host.internal:22", false, "does not list port 22" },
-		{ "127.0.0.1:5432", false, "not listed" },
+		{ "map.test:22", true, "network.allow: map.test:22 (p.yaml:11)" },
+		{ "map.test", false, "does not list port 443 (p.yaml:11)" },
+		{ "198.51.100.1:99", true, "(p.yaml:12)" },
+		{ "[2001:db9::1]:99", true, "(p.yaml:13)" },
+		{ "127.0.0.1:5432", false, "needs an address rule" },
+		{ "127.0.0.1:99", false, "not listed" },
+		{ "0.0.0.0:99", false, "not listed" },
+		{ "[::1]:99", false, "not listed" },
+		{ "[::ffff:127.0.0.1]:99", false, "not listed" },
 	};
 	struct policy policy = { 0 };
 	parse(network_text, &policy);
@@ -427,6 +438,8 @@ static void no_network_denies_every_host_with_the_line(void)
 		{ "version: 1\nnetwork: {}\n", "network: none (p.yaml:2)" },
 		{ "version: 1\nnetwork: null\n", "network: none (p.yaml:2)" },
 		{ "version: 1\n", "network: none (default)" },
+		{ "version: 1\nnetwork: {publish: [443]}\n",
+			"network.allow: not listed (p.yaml:2)" },
 	};
 	struct arena arena = { 0 };
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -549,20 +562,68 @@ static void unsupported_policy_is_explained_and_names_its_keys(void)
 {
 	static const char text[] = "version: 1\n"
 				   "audit: {trace: [exec]}\n"
-				   "network: {allow: [a.test]}\n"
+				   "network: {publish: [80, '81:82']}\n"
 				   "limits: {memory: 1GiB}\n";
 	struct policy policy = { 0 };
 	parse(text, &policy);
 	struct err why;
-	err_set(&why, ERR_unsupported, 0, "network.allow is not in this version");
+	err_set(&why, ERR_unsupported, 0, "network.publish is not in this version");
 	AUTO_BUF out = { 0 };
 	CHECK(policy_explain_words(&policy, &why, &out) == 0);
-	CHECK(strstr(buf_text(&out), "network.allow is not in this version") != NULL);
+	CHECK(strstr(buf_text(&out), "network.publish is not in this version") != NULL);
 	CHECK(strstr(buf_text(&out), "\n  audit.trace (p.yaml:2)\n") != NULL);
-	CHECK(strstr(buf_text(&out), "\n  network.allow (p.yaml:3)\n") != NULL);
+	CHECK(strstr(buf_text(&out), "\n  network.publish (p.yaml:3)\n") != NULL);
+	CHECK(strstr(buf_text(&out), "Network: none to reach from inside (p.yaml:3)\n") != NULL);
+	CHECK(strstr(
+		buf_text(&out), "port 80 at the host's 127.0.0.1:(any free port) - p.yaml:3\n"));
+	CHECK(strstr(buf_text(&out), "port 82 at the host's 127.0.0.1:81 - p.yaml:3\n") != NULL);
 	CHECK(strstr(buf_text(&out), "1GiB       needs a control group (p.yaml:4)\n") != NULL);
 	CHECK(!strstr(buf_text(&out), "\n  limits.memory"));
 	CHECK(!strstr(buf_text(&out), "\n  tools"));
+	policy_free(&policy);
+}
+
+/* What holds an allow-list is said where there is one, and only there. */
+static void allow_list_is_explained_with_what_holds_it(void)
+{
+	static const struct net_rule rules[] = {
+		{ .name = "a.test", .ports = { 443, 80 }, .port_count = 2, .given = "a.test" },
+		{ .name = "b.test",
+			.any_name = true,
+			.ports = { 22 },
+			.port_count = 1,
+			.given = "b.test:22" },
+	};
+	static const struct network_publish publish[] = { { 80, 0 }, { 81, 82 } };
+	struct policy policy = { 0 };
+	parse("version: 1\nnetwork:\n  allow:\n  - a.test\n"
+	      "  - {host: 'b.test:22', any_name: true}\n",
+		&policy);
+	struct plan plan = make_plan(&policy);
+	AUTO_BUF out = { 0 }, without = { 0 }, json = { 0 };
+	plan.namespaces |= CLONE_NEWNET;
+	CHECK(plan_explain_words(&plan, &without) == 0);
+	CHECK(!strstr(buf_text(&without), "gateway"));
+	CHECK(plan_explain_json(&plan, &json) == 0 && !strstr(buf_text(&json), "\"reach\""));
+	buf_free(&json);
+	plan.network = "allow";
+	plan.reach.rules = rules;
+	plan.reach.rule_count = COUNT(rules);
+	plan.reach.publish = publish;
+	plan.reach.publish_count = COUNT(publish);
+	CHECK(plan_explain_words(&plan, &out) == 0);
+	CHECK(strstr(buf_text(&out), "Network: only what is listed (p.yaml:2)\n") != NULL);
+	CHECK(strstr(buf_text(&out), "  allow       a.test ports 443 80 - p.yaml:4\n") != NULL);
+	CHECK(strstr(buf_text(&out), "b.test:22 port 22 for any name that is asked for there - "
+				     "p.yaml:5\n"));
+	CHECK(strstr(buf_text(&out), "by TCP only; names are looked up outside") != NULL);
+	CHECK(strstr(buf_text(&out), "a network namespace without a way out; a gateway process"));
+	CHECK(plan_explain_json(&plan, &json) == 0);
+	CHECK(strstr(buf_text(&json),
+		"\"network\":\"allow\",\"reach\":{\"allow\":[{\"host\":\"a.test\",\"ports\":[443,"
+		"80],"
+		"\"any_name\":false},{\"host\":\"b.test:22\",\"ports\":[22],\"any_name\":true}],"
+		"\"publish\":[{\"port\":80,\"host_port\":null},{\"port\":81,\"host_port\":82}]}"));
 	policy_free(&policy);
 }
 
@@ -661,6 +722,7 @@ int main(void)
 	RUN(json_drops_no_unknown_bit);
 	RUN(words_name_lines_and_show_control_characters);
 	RUN(unsupported_policy_is_explained_and_names_its_keys);
+	RUN(allow_list_is_explained_with_what_holds_it);
 	RUN(small_buffer_is_an_error_not_a_cut_text);
 	RUN(refused_user_namespace_has_a_cause_and_a_remedy);
 	RUN(settings_for_others_do_not_bind_the_privileged);

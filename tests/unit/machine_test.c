@@ -13,6 +13,7 @@ static const struct {
 } expected[] = {
 	{ EVENT_FDS, "SKKKKKDO", ".pppp..." },
 	{ EVENT_LAYER, "SKKKKKDO", ".pppp..." },
+	{ EVENT_SOCKET, "SKKKKKDO", ".pppp..." },
 	{ EVENT_EXECING, "EKKKKKDO", ".pppp..." },
 	{ EVENT_FAILED, "KKKKKKDO", "ffppp..." },
 	{ EVENT_SETUP_EOF, "KRRTNKDO", "d......." },
@@ -81,6 +82,8 @@ static void actions_stand_where_they_belong(void)
 				want |= ACT_TAKE_TERMINAL;
 			if (s == STATE_SETUP && e == EVENT_LAYER)
 				want |= ACT_TAKE_LAYER;
+			if (s == STATE_SETUP && e == EVENT_SOCKET)
+				want |= ACT_TAKE_SOCKET;
 			if (s == STATE_SETUP && e == EVENT_EXECING)
 				want |= ACT_TAKE_LISTENER;
 			if ((s == STATE_SETUP || s == STATE_EXECING) && e == EVENT_FAILED)

@@ -193,6 +193,12 @@ static void golden_plans_are_as_committed(void)
 		"version: 1\nname: host\nnetwork: host\nfilesystem: {workspace: none}\n", &common,
 		&request);
 
+	golden("allow",
+		"version: 1\nname: allow\nfilesystem: {workspace: none}\nnetwork:\n  allow:\n"
+		"    - a.test\n    - {host: \"*.b.test:443\", any_name: true}\n"
+		"    - 10.1.0.0/16:5432\n    - host.internal:53\n",
+		&common, &request);
+
 	struct host grouped = common;
 	grouped.cgroup = (struct host_cgroup){ .probed = true,
 		.levels = { { .dir = "/sys/fs/cgroup/a.scope",
@@ -251,7 +257,11 @@ static const struct refusal refusals[] = {
 	{ "host network without scopes (B14)", "version: 1\nnetwork: host\n", landlock_five,
 		ERR_landlock_insufficient, 2 },
 	{ "no user notification", "version: 1\n", no_notify, ERR_seccomp_unavailable, 0 },
-	{ "allow-list", "version: 1\nnetwork:\n  allow: [a.test]\n", nothing, ERR_unsupported, 3 },
+	{ "published ports", "version: 1\nnetwork:\n  publish: [80]\n", nothing, ERR_unsupported,
+		3 },
+	{ "published ports and an allow-list",
+		"version: 1\nnetwork:\n  allow: [a.test]\n  publish: [80]\n", nothing,
+		ERR_unsupported, 4 },
 	{ "memory", "version: 1\nlimits:\n  memory: 1GiB\n", nothing, ERR_cgroup_unavailable, 3 },
 	{ "cpus", "version: 1\nlimits: {cpus: 0.5}\n", nothing, ERR_cgroup_unavailable, 2 },
 	{ "cpu", "version: 1\nlimits: {cpu: 2s}\n", nothing, ERR_cgroup_unavailable, 2 },

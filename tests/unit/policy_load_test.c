@@ -86,6 +86,37 @@ static void policies_are_laid_over_each_other(void)
 	policy_free(&p);
 }
 
+/* Lists grow, each element with its own file; a word takes all of a map before it. */
+static void maps_of_networks_add_up(void)
+{
+	struct policy p;
+	struct err err;
+	write_policy("net.yaml", V "network:\n  allow: [a.test]\n  publish: [80]\n");
+	write_policy("more.yaml",
+		V "network:\n  allow: [{host: a.test, any_name: true}]\n  publish: ['9:81']\n");
+	write_policy("same.yaml", V "network:\n  publish:\n    - '9:80'\n");
+	write_policy("none.yaml", V "network: none\n");
+	write_policy("host.yaml", V "network: host\n");
+	CHECK(load("net", "more", NULL, 0, &p, &err) == 0);
+	CHECK(p.network == NETWORK_ALLOW && p.allow_count == 2 && p.publish_count == 2);
+	CHECK(!p.allow[0].any_name && p.allow[1].any_name && p.allow[1].at.line == 3);
+	CHECK(strstr(p.allow[1].at.file, "more.yaml") && strstr(p.publish[0].at.file, "net.yaml"));
+	CHECK(p.publish[1].host_port == 9 && p.publish[1].port == 81 && p.publish[1].at.line == 4);
+	policy_free(&p);
+	CHECK(load("net", "same", NULL, 0, &p, &err) < 0 && err.code == ERR_policy_invalid);
+	CHECK(strstr(err.file, "same.yaml") && err.line == 4 && err.column == 7);
+	CHECK(strstr(err.text, "a second time") && strstr(err.text, "net.yaml:4"));
+	CHECK(load("net", "none", NULL, 0, &p, &err) == 0);
+	CHECK(p.network == NETWORK_NONE && p.allow_count == 0 && p.publish_count == 0);
+	policy_free(&p);
+	CHECK(load("net", "host", NULL, 0, &p, &err) == 0);
+	CHECK(p.network == NETWORK_HOST && p.allow_count == 0 && p.publish_count == 0);
+	policy_free(&p);
+	CHECK(load("host", "same", NULL, 0, &p, &err) == 0);
+	CHECK(p.network == NETWORK_NONE && p.publish_count == 1);
+	policy_free(&p);
+}
+
 static void bases_that_cannot_be_had(void)
 {
 	struct policy p;
@@ -262,6 +293,7 @@ int main(void)
 	if (mkdir(agentbox, 0700) < 0 || mkdir(policies, 0700) < 0)
 		return 1;
 	RUN(policies_are_laid_over_each_other);
+	RUN(maps_of_networks_add_up);
 	RUN(bases_that_cannot_be_had);
 	RUN(names_that_lead_nowhere_have_a_hint);
 	RUN(a_policy_that_extends_itself);

@@ -140,6 +140,20 @@ static void values_are_never_guessed(void)
 			"without quotes" },
 		{ V "filesystem: {read: [{dangerous: true}]}\n", 2, 21, "'path' is missing" },
 		{ V "filesystem: {read: [null]}\n", 2, 21, "empty element" },
+		{ V "network: {allow: [{host: a, any_name: yes}]}\n", 2, 39, "true or false" },
+		{ V "network: {allow: [{any_name: true}]}\n", 2, 19, "'host' is missing" },
+		{ V "network: {allow: [{host: a, port: 1}]}\n", 2, 29, "unknown key 'port'" },
+		{ V "network: {allow: [{host: 'a:x'}]}\n", 2, 26, "from 1 to 65535" },
+		{ V "network: {allow: [{host: [a]}]}\n", 2, 26, "not a list" },
+		{ V "network: {allow: [a.test: 22]}\n", 2, 19, "write a.test:22" },
+		{ V "network: {allow: [127.0.0.1]}\n", 2, 19, "host.internal:PORT" },
+		{ V "network: {allow: [{host: '[::1]:5'}]}\n", 2, 26, "host.internal:PORT" },
+		{ V "network: {publish: 80}\n", 2, 20, "publish: [80]" },
+		{ V "network: {publish: [0]}\n", 2, 21, "from 1 to 65535" },
+		{ V "network: {publish: [null]}\n", 2, 21, "empty element" },
+		{ V "network: {publish: [80: 90]}\n", 2, 21, "not a map" },
+		{ V "network: {publish: [127.0.0.1:80:80]}\n", 2, 21, "HOSTPORT:PORT" },
+		{ V "ports: [80]\n", 2, 1, "publish" },
 		{ V "env: {pass: [FOO*]}\n", 2, 14, "LC_*" },
 		{ V "env: {pass: [BASH_FUNC_x]}\n", 2, 14, "not the name" },
 		{ V "env: {set: {'A=B': c}}\n", 2, 13, "not a name" },
@@ -169,7 +183,20 @@ static void parts_must_fit_together(void)
 		{ V "tests: [{path: /x, expect: {exit_code: 0}}]\n", 2, 28, "allowed or denied" },
 		{ V "tests: [{run: [a], access: read, expect: {exit_code: 0}}]\n", 2, 20,
 			"goes with path" },
-		{ V "tests: [{host: '*.a.b', expect: denied}]\n", 2, 16, "one host" });
+		{ V "tests: [{host: '*.a.b', expect: denied}]\n", 2, 16, "one host" },
+		{ V "network: {allow: [{host: 10.0.0.0/8, any_name: true}]}\n", 2, 38,
+			"switches nothing off for an address" },
+		{ V "network: {allow: [{host: '[2001:db8::]', any_name: true}]}\n", 2, 42,
+			"switches nothing off for an address" },
+		{ V "network: {allow: [{host: 'HOST.internal:1', any_name: true}]}\n", 2, 45,
+			"switches nothing off for host.internal" },
+		{ V "network: {publish: [80, '81:80']}\n", 2, 25,
+			"port 80 of the box is published a second time (" FILE_NAME ":2)" },
+		{ V "network:\n  publish:\n    - '9:80'\n    - '9:81'\n", 5, 7,
+			"port 9 of the host is taken a second time (" FILE_NAME ":4)" },
+		{ V "network: {publish: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, "
+		    "17]}\n",
+			2, 76, "more than 16 elements" });
 }
 
 static void defaults_are_the_tables(void)
@@ -204,6 +231,51 @@ static void empty_networks_are_none(void)
 		CHECK(p.network == NETWORK_NONE && p.allow_count == 0);
 		policy_free(&p);
 	}
+}
+
+static void hosts_may_be_maps(void)
+{
+	struct policy p;
+	struct err err;
+	CHECK(parse(V "network:\n  allow:\n    - a.test\n    - {host: B.test:22, any_name: true}\n"
+		      "    - {host: '*.c.test'}\n    - {any_name: false, host: 10.0.0.0/8}\n",
+		      &p, &err) == 0);
+	CHECK(p.network == NETWORK_ALLOW && p.allow_count == 4 && p.publish_count == 0);
+	CHECK(!p.allow[0].any_name && p.allow[1].any_name && !p.allow[2].any_name &&
+		!p.allow[3].any_name);
+	CHECK_TEXT(p.allow[1].host, "b.test");
+	CHECK_TEXT(p.allow[1].given, "B.test:22");
+	CHECK(p.allow[1].port_count == 1 && p.allow[1].ports[0] == 22);
+	CHECK(p.allow[1].at.line == 5 && p.allow[1].at.column == 7);
+	CHECK(p.allow[2].wildcard && p.allow[3].address && p.allow[3].prefix == 8);
+	policy_free(&p);
+}
+
+/* Alone it grants nothing from inside: the network stays none. */
+static void ports_are_published(void)
+{
+	static const char *const alone[] = { V "network: {publish: [8080, '9000:3000']}\n",
+		V "network: {allow: [], publish: ['8080', 9000:3000]}\n" };
+	struct policy p;
+	struct err err;
+	for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
+		CHECK(parse(alone[i], &p, &err) == 0);
+		CHECK(p.network == NETWORK_NONE && p.allow_count == 0 && p.publish_count == 2);
+		CHECK(p.publish[0].port == 8080 && p.publish[0].host_port == 0);
+		CHECK(p.publish[1].port == 3000 && p.publish[1].host_port == 9000);
+		CHECK_TEXT(p.publish[1].given, "9000:3000");
+		CHECK(p.publish[0].at.line == 2);
+		policy_free(&p);
+	}
+	CHECK(parse(V "network: {allow: [a], publish: [1, 65535, '65535:2', '2:3', 4, 5, 6, 7, 8, "
+		      "9, 10, 11, 12, 13, 14, 15]}\n",
+		      &p, &err) == 0);
+	CHECK(p.network == NETWORK_ALLOW && p.publish_count == 16);
+	CHECK(p.publish[1].port == 65535 && p.publish[2].host_port == 65535);
+	policy_free(&p);
+	CHECK(parse(V "network: {publish: []}\n", &p, &err) == 0);
+	CHECK(p.network == NETWORK_NONE && p.publish_count == 0);
+	policy_free(&p);
 }
 
 static void values_come_out_with_their_lines(void)
@@ -265,7 +337,8 @@ static void show_loads_again(void)
 		V "name: \"no\"\ndescription: \"a \\\"b\\\"\\n\\t\\\\ \xc3\xbc # x\"\n"
 		  "filesystem: {root: /srv/r, read: [rel, {path: /run, dangerous: true}], hide: "
 		  "['*.key', '#x']}\n"
-		  "network: {allow: [A.test, '[::1]:5']}\nlimits: {cpus: 1.5, memory: 1GiB}\n"
+		  "network: {allow: [A.test, '[2001:db8::1]:5', {host: 'b:7', any_name: true}], "
+		  "publish: [80, '90:91']}\nlimits: {cpus: 1.5, memory: 1GiB}\n"
 		  "env: {set: {\"NO\": on, N: '', Y: 'a: b'}}\nnesting: allow\nsecrets: {A: {file: "
 		  "f}}\n"
 		  "tools: {t: {command: [/t, '{x}'], args: {x: {pattern: '[a-z]+'}}, env: {A: "
@@ -278,6 +351,8 @@ static void show_loads_again(void)
 	AUTO_BUF first = { 0 }, second = { 0 }, json = { 0 };
 	CHECK(parse(text, &p, &err) == 0);
 	shown(&p, &first);
+	CHECK(strstr(first.data, "    - {host: \"b:7\", any_name: true}\n"));
+	CHECK(strstr(first.data, "  publish:\n    - 80\n    - \"90:91\"\n"));
 	CHECK(strstr(first.data, "- /p/rel\n") && strstr(first.data, "name: \"no\"\n"));
 	CHECK(policy_parse(first.data, first.len, "/elsewhere/x.yaml", &env, &q, &err) == 0);
 	shown(&q, &second);
@@ -286,6 +361,10 @@ static void show_loads_again(void)
 		q.test_count == 2);
 	CHECK(policy_show_json(&p, &json) == 0);
 	CHECK(strstr(json.data, "\"/filesystem/read/0\":\"/p/test.yaml:4\""));
+	CHECK(strstr(
+		json.data, "{\"host\":\"b:7\",\"any_name\":true}],\"publish\":[80,\"90:91\"]"));
+	CHECK(strstr(json.data, "\"/network/allow/2\":\"/p/test.yaml:5\""));
+	CHECK(strstr(json.data, "\"/network/publish/1\":\"/p/test.yaml:5\""));
 	CHECK(strstr(json.data, "\"/limits/wall\":null") && strstr(json.data, "\"cpus\":1.5"));
 	policy_free(&p);
 	policy_free(&q);
@@ -342,6 +421,8 @@ int main(void)
 	RUN(parts_must_fit_together);
 	RUN(defaults_are_the_tables);
 	RUN(empty_networks_are_none);
+	RUN(hosts_may_be_maps);
+	RUN(ports_are_published);
 	RUN(values_come_out_with_their_lines);
 	RUN(show_loads_again);
 	RUN(hostile_texts_end_soon);

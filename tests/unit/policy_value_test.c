@@ -237,6 +237,102 @@ static void hosts_have_one_form(void)
 	CHECK(host_parse(name, &entry) == NULL && strlen(entry.host) == 253);
 }
 
+/* Ranges of which every address is the host itself to whoever dials it. */
+static void loopback_is_nobody_to_reach(void)
+{
+	static const struct {
+		const char *text;
+		bool own;
+	} rows[] = {
+		{ "127.0.0.1", true },
+		{ "127.0.0.0/8:5432", true },
+		{ "127.255.255.255", true },
+		{ "127.64.0.0/10", true },
+		{ "0.0.0.0", true },
+		{ "0.0.0.0/8", true },
+		{ "[::1]:80", true },
+		{ "[::]", true },
+		{ "[::/127]", true },
+		{ "[0:0:0:0:0:0:0:1/128]", true },
+		{ "126.0.0.0/7", false },
+		{ "0.0.0.0/0", false },
+		{ "0.0.0.0/7", false },
+		{ "128.0.0.1", false },
+		{ "1.0.0.0", false },
+		{ "[::/126]", false },
+		{ "[::/0]", false },
+		{ "[::2]", false },
+		{ "[::7f00:1]", false },
+		{ "[1::1]", false },
+		{ "host.internal:80", false },
+		{ "localhost", false },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct host_entry entry;
+		char text[256];
+		struct policy policy;
+		struct err err;
+		CHECK(host_parse(rows[i].text, &entry) == NULL);
+		bool own = host_unreachable(&entry) != NULL;
+		CHECK(own == rows[i].own);
+		if (own != rows[i].own)
+			fprintf(stderr, "   of %s\n", rows[i].text);
+		snprintf(text, sizeof text, V "network:\n  allow:\n    - '%s'\n", rows[i].text);
+		int r = parse(text, &policy, &err);
+		CHECK(own ? r < 0 && err.code == ERR_policy_invalid && err.line == 4 &&
+					strstr(err.text, "host.internal:PORT")
+			  : r == 0);
+		if (r == 0)
+			policy_free(&policy);
+	}
+	/* One may ask for it all the same. */
+	struct policy policy;
+	struct err err;
+	CHECK(parse(V "tests: [{host: '127.0.0.1:80', expect: denied}]\n", &policy, &err) == 0);
+	policy_free(&policy);
+}
+
+static void published_ports_have_two_forms(void)
+{
+	static const struct {
+		const char *text;
+		int port, host_port; /* port 0: refused */
+	} rows[] = {
+		{ "1", 1, 0 },
+		{ "65535", 65535, 0 },
+		{ "1:65535", 65535, 1 },
+		{ "65535:1", 1, 65535 },
+		{ "0", 0, 0 },
+		{ "65536", 0, 0 },
+		{ "0:80", 0, 0 },
+		{ "80:0", 0, 0 },
+		{ "65536:80", 0, 0 },
+		{ "080", 0, 0 },
+		{ ":80", 0, 0 },
+		{ "80:", 0, 0 },
+		{ ":", 0, 0 },
+		{ "", 0, 0 },
+		{ "80:80:80", 0, 0 },
+		{ "127.0.0.1:80", 0, 0 },
+		{ "80/tcp", 0, 0 },
+		{ "-1", 0, 0 },
+		{ "+1", 0, 0 },
+		{ " 80", 0, 0 },
+		{ "80-90", 0, 0 },
+		{ "http", 0, 0 },
+		{ "0x50", 0, 0 },
+		{ "99999999999999999999", 0, 0 },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		uint16_t port = 0, host_port = 0;
+		const char *why = publish_parse(rows[i].text, &port, &host_port);
+		CHECK(!why == !!rows[i].port);
+		CHECK(port == rows[i].port && host_port == rows[i].host_port);
+		if (port != rows[i].port || host_port != rows[i].host_port)
+			fprintf(stderr, "   of %s\n", rows[i].text);
+	}
+}
+
 static const struct {
 	enum key_type type;
 	const char *text;
@@ -327,6 +423,8 @@ int main(void)
 	RUN(dangerous_grants_are_refused);
 	RUN(patterns_say_what_they_mean);
 	RUN(hosts_have_one_form);
+	RUN(loopback_is_nobody_to_reach);
+	RUN(published_ports_have_two_forms);
 	RUN(numbers_have_units);
 	RUN(the_table_is_in_order);
 	return CHECK_STATUS();
