@@ -31,12 +31,19 @@ struct box {
 void box_init(struct box *box);
 
 /*
- * Make the box: pipes, sockets, control groups, clone3. Returns as soon as init exists; what
+ * Make the box: pipes, sockets, a v2 control group, clone3. Returns as soon as init exists; what
  * happens then arrives over setup_fd. All descriptors are close-on-exec, the sockets and the pipe
  * ends non-blocking. On failure nothing is left. Errors: userns_denied, no_resources,
  * cgroup_unavailable, limit_refused, grant_is_symlink, idmap_unsupported, internal.
  */
 int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err);
+
+/*
+ * To be called after box_spawn(): make the box's v1 control groups, which init waits for before it
+ * goes the last steps; in all other cases there is nothing to do. 0; or -1 and nothing of the box
+ * is left. Errors: cgroup_unavailable, limit_refused, no_resources.
+ */
+int box_groups(const struct plan *plan, struct box *box, struct err *err);
 
 /* SIGKILL to init (and so to all of the box); never fails in a way that matters. */
 void box_kill(const struct box *box);

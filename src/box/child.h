@@ -37,7 +37,7 @@ struct child {
 	pid_t renamer; /* the process of renames.c; 0: none */
 	bool have_trees;
 	int trees[PLAN_GRANTS_MAX];  /* as root, by plan_op.tree: the granted trees */
-	const struct cgroup *cgroup; /* the supervisor's copy of descriptors, until inherit */
+	bool in_groups;              /* init is in its control groups: stage_cgroup.c */
 	struct network network;
 };
 
@@ -55,6 +55,15 @@ struct cgroup_place {
 
 /* child_fail() with the text "KEY (PATH)". */
 int cgroup_fail(const struct cgroup_place *place, enum err_code code, int errnum, struct err *err);
+
+/* stage_mounts.c: have what the supervisor opens for init. 0 or -errno. */
+int trees_wait(struct child *child);
+
+/*
+ * stage_cgroup.c: be in the control groups from here on, as a part of another stage that makes what
+ * has to be counted, or to be seen in them. It does not return when that fails.
+ */
+void cgroup_enter(struct child *child);
 
 /*
  * stage_layers.c: show a tree through its private layer, whose directory the supervisor is sent.

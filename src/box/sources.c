@@ -254,7 +254,7 @@ int sources_give(const struct plan *plan, struct sources *sources, int setup_fd,
 	int r = open_trees(plan, sources, trees, &op);
 	bool opened = r == 0;
 	if (opened)
-		r = sync_send_trees(setup_fd, trees, count);
+		r = sync_send_many(setup_fd, SYNC_TREES, trees, count);
 	/* Init has ended: it has said why, or its end is the news. */
 	if (r == -EPIPE || r == -ECONNRESET)
 		r = 0;

@@ -233,12 +233,22 @@ static int start(const struct plan *plan, struct box *box, struct child *child,
 		err->stage = STAGE_spawn;
 		return -1;
 	}
-	if (cgroup_make(plan, &box->cgroup, err) < 0) {
+	/* v2: init is born in it. */
+	if (plan->cgroup.kind == CGROUP_V2 && cgroup_make(plan, &box->cgroup, err) < 0) {
 		err->stage = STAGE_cgroup;
 		return -1;
 	}
 	r = clone_as(plan, box, child, sources);
 	return r < 0 ? clone_failed(plan, r, err) : 0;
+}
+
+/* Nothing of it is left; returns -1. */
+static int give_up(const struct plan *plan, struct box *box, struct err *err)
+{
+	box_close(box);
+	(void)cgroup_remove(&box->cgroup);
+	box_explain_failure(plan, err);
+	return -1;
 }
 
 int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
@@ -253,8 +263,7 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 		.stderr_fd = -1,
 		.root_fd = -1,
 		.tty_fd = -1,
-		.ruleset_fd = -1,
-		.cgroup = &box.cgroup };
+		.ruleset_fd = -1 };
 	struct sources sources;
 	sources.count = 0;
 	int r = start(plan, &box, &child, &sources, err);
@@ -264,12 +273,31 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 		if (r < 0)
 			end(&box);
 	}
-	if (r < 0) {
-		box_close(&box);
-		(void)cgroup_remove(&box.cgroup);
-		box_explain_failure(plan, err);
-		return -1;
-	}
+	if (r < 0)
+		return give_up(plan, &box, err);
 	*ret_box = box;
 	return 0;
+}
+
+int box_groups(const struct plan *plan, struct box *box, struct err *err)
+{
+	if (plan->cgroup.kind != CGROUP_V1)
+		return 0;
+	int r = cgroup_make(plan, &box->cgroup, err);
+	if (r == 0) {
+		r = sync_send_many(
+			box->setup_fd, SYNC_GROUPS, box->cgroup.tasks, plan->cgroup.count);
+		for (size_t i = 0; i < PLAN_CGROUPS_MAX; i++)
+			fd_close(&box->cgroup.tasks[i]);
+		/* Init has ended: it has said why, or its end is the news. */
+		if (r == -EPIPE || r == -ECONNRESET)
+			r = 0;
+		if (r < 0)
+			child_fail(err, ERR_no_resources, r, "sendmsg");
+	}
+	if (r == 0)
+		return 0;
+	err->stage = STAGE_cgroup;
+	end(box);
+	return give_up(plan, box, err);
 }

@@ -1,7 +1,9 @@
-/* Stage cgroup: init enters the box's control groups, which the supervisor has made. */
+/* Stage cgroup: init enters the box's control groups, which the supervisor makes. */
 #define _GNU_SOURCE
 #include "box/child.h"
+#include "base/fd.h"
 #include "base/sys.h"
+#include "box/sync.h"
 
 #include <sched.h>
 
@@ -14,31 +16,54 @@ static enum err_code code_of(int errnum)
 }
 
 /*
- * needs: nothing; inherit closes what is written to here
- * leaves: init, and so everything in the box, is counted in the plan's groups; they are the root of
- *	its cgroup namespace
- * must not: start a process before, which would not be counted
+ * The write is allowed by the rights of who opened the file, which is the supervisor; "0" is
+ * whoever writes, and moving that one alone does not stop the whole host.
+ */
+static int enter_v1(struct child *child, struct err *err)
+{
+	const struct plan_cgroup *plan = &child->plan->cgroup;
+	int tasks[PLAN_CGROUPS_MAX];
+	int r = trees_wait(child); /* which come before */
+	if (r == 0)
+		r = sync_recv_many(child->setup_fd, SYNC_GROUPS, tasks, plan->count);
+	/* Without the groups there is no box. The supervisor knows what became of them. */
+	if (r < 0)
+		return child_fail(err, ERR_cgroup_unavailable, r, "control groups");
+	struct cgroup_place place = { .plan = plan, .name = plan->name, .file = "tasks" };
+	for (; r == 0 && place.group < plan->count; place.group += r == 0)
+		r = write(tasks[place.group], "0", 1) == 1 ? 0 : -errno;
+	for (size_t i = 0; i < plan->count; i++)
+		fd_close(&tasks[i]);
+	enum err_code code = r == -ENOMEM ? ERR_no_resources : ERR_cgroup_unavailable;
+	return r < 0 ? cgroup_fail(&place, code, r, err) : 0;
+}
+
+/*
+ * needs: inherit
+ * leaves: init, and so every process that it starts from here on, is counted in the plan's groups;
+ *	they are the root of its cgroup namespace
+ * must not: leave a process outside that lives on until the command runs
  *
- * v2 is entered by clone3 itself. The write is allowed by the rights of who opened the file, which
- * is the supervisor; "0" is whoever writes, and moving that one alone does not stop the whole host.
+ * v2 is entered by clone3 itself. Those of v1 the supervisor makes while init is at work, and they
+ * are waited for as late as may be.
  */
 int stage_cgroup(struct child *child, struct err *err)
 {
 	const struct plan_cgroup *plan = &child->plan->cgroup;
-	if (plan->kind == CGROUP_NONE)
+	if (plan->kind == CGROUP_NONE || child->in_groups)
 		return 0;
-	for (size_t i = 0; plan->kind == CGROUP_V1 && i < plan->count; i++) {
-		if (write(child->cgroup->tasks[i], "0", 1) == 1)
-			continue;
-		int errnum = errno;
-		struct cgroup_place place = {
-			.plan = plan, .group = i, .name = plan->name, .file = "tasks"
-		};
-		return cgroup_fail(&place,
-			errnum == ENOMEM ? ERR_no_resources : ERR_cgroup_unavailable, errnum, err);
-	}
+	if (plan->kind == CGROUP_V1 && enter_v1(child, err) < 0)
+		return -1;
 	/* Only now: a cgroup namespace's root is where its maker is at that moment. */
 	if ((child->plan->namespaces & CLONE_NEWCGROUP) && unshare(CLONE_NEWCGROUP) < 0)
 		return child_fail(err, code_of(errno), errno, "cgroup namespace");
+	child->in_groups = true;
 	return 0;
+}
+
+void cgroup_enter(struct child *child)
+{
+	struct err err;
+	if (stage_cgroup(child, &err) < 0)
+		child_die(child, STAGE_cgroup, &err);
 }

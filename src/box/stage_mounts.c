@@ -103,16 +103,21 @@ static int dress_and_attach(const struct child *child, const struct plan_op *op,
 	return attach(child, op, tree);
 }
 
+int trees_wait(struct child *child)
+{
+	size_t count = sources_count(child->plan);
+	if (child->have_trees || count == 0)
+		return 0;
+	int r = sync_recv_many(child->setup_fd, SYNC_TREES, child->trees, count);
+	child->have_trees = r == 0;
+	return r;
+}
+
 /* A tree that the supervisor has opened; all of them are waited for at the first. */
 static int given_tree(struct child *child, const struct plan_op *op)
 {
-	if (!child->have_trees) {
-		int r = sync_recv_trees(child->setup_fd, child->trees, sources_count(child->plan));
-		if (r < 0)
-			return r;
-		child->have_trees = true;
-	}
-	return child->trees[op->tree];
+	int r = trees_wait(child);
+	return r < 0 ? r : child->trees[op->tree];
 }
 
 /* What an operation shows of the host, detached and not dressed. A descriptor or -errno. */
@@ -308,6 +313,8 @@ static int run_op(struct child *child, const struct plan_op *op)
 	case OP_BIND:
 		return bind_host(child, op);
 	case OP_LAYER:
+		/* A copy of a tree is memory. */
+		cgroup_enter(child);
 		return show_layer(child, op);
 	case OP_INSIDE:
 		return show_inside(child, op);
@@ -317,6 +324,7 @@ static int run_op(struct child *child, const struct plan_op *op)
 	case OP_DEVPTS:
 		return new_fs(child, op);
 	case OP_CGROUP:
+		cgroup_enter(child);
 		return new_cgroup(child, op);
 	case OP_SEAL:
 		return seal(child);

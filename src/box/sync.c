@@ -85,15 +85,15 @@ int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd)
 	return 1;
 }
 
-union trees_control {
+union many_control {
 	struct cmsghdr header;
-	char space[CMSG_SPACE(sizeof(int) * SYNC_TREES_MAX)];
+	char space[CMSG_SPACE(sizeof(int) * SYNC_MANY_MAX)];
 };
 
-int sync_send_trees(int sock, const int *trees, size_t count)
+int sync_send_many(int sock, enum sync_kind kind, const int *fds, size_t count)
 {
-	uint32_t head[2] = { SYNC_MAGIC, SYNC_TREES };
-	union trees_control control = { 0 };
+	uint32_t head[2] = { SYNC_MAGIC, kind };
+	union many_control control = { 0 };
 	struct iovec iov = { .iov_base = head, .iov_len = sizeof head };
 	struct msghdr header = { .msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -102,7 +102,7 @@ int sync_send_trees(int sock, const int *trees, size_t count)
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
 	control.header.cmsg_len = CMSG_LEN(sizeof(int) * count);
-	memcpy(CMSG_DATA(&control.header), trees, sizeof(int) * count);
+	memcpy(CMSG_DATA(&control.header), fds, sizeof(int) * count);
 	ssize_t n;
 	do
 		n = sendmsg(sock, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -110,10 +110,10 @@ int sync_send_trees(int sock, const int *trees, size_t count)
 	return n < 0 ? -errno : n == sizeof head ? 0 : -EPROTO;
 }
 
-int sync_recv_trees(int sock, int *ret_trees, size_t count)
+int sync_recv_many(int sock, enum sync_kind kind, int *ret_fds, size_t count)
 {
 	uint32_t head[3] = { 0 };
-	union trees_control control;
+	union many_control control;
 	struct iovec iov = { .iov_base = head, .iov_len = sizeof head };
 	struct msghdr header = { .msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -127,11 +127,11 @@ int sync_recv_trees(int sock, int *ret_trees, size_t count)
 		return n < 0 ? -errno : -EPIPE;
 	/* Whatever is wrong ends init, and with it what came. */
 	const struct cmsghdr *c = CMSG_FIRSTHDR(&header);
-	if (n != 2 * sizeof *head || head[0] != SYNC_MAGIC || head[1] != SYNC_TREES ||
+	if (n != 2 * sizeof *head || head[0] != SYNC_MAGIC || head[1] != kind ||
 		(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || !c ||
 		c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
 		c->cmsg_len != CMSG_LEN(sizeof(int) * count))
 		return -EPROTO;
-	memcpy(ret_trees, CMSG_DATA(c), sizeof(int) * count);
+	memcpy(ret_fds, CMSG_DATA(c), sizeof(int) * count);
 	return 0;
 }

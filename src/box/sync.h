@@ -5,6 +5,7 @@
  *	   | clone3(PIDFD, namespaces)        |
  *	   |--------------------------------->| init stages, in order
  *	   |-- setup: TREES (as root: the granted trees) ->|
+ *	   |-- setup: GROUPS (v1: the control groups' files to enter by) ->|
  *	   |<- setup: LAYER (each private layer's directory) -|
  *	   |<- setup: SOCKET (each that the gateway serves) -|
  *	   |<- setup: FDS (tty master) -------|
@@ -40,8 +41,9 @@ enum sync_kind {
 	SYNC_GONE,    /* status: gone; init ends by itself after it */
 	SYNC_SIGNAL,  /* status, downwards: signal */
 	SYNC_LAYER,  /* setup: one descriptor, what a private layer is written to; in their order */
-	SYNC_SOCKET, /* setup: one descriptor, of the box's network; in the order of box_socket() */
+	SYNC_SOCKET, /* setup: one descriptor, of the box's network; in the order of plan/network.h */
 	SYNC_TREES,  /* setup, downwards, once: as many descriptors as there are grants */
+	SYNC_GROUPS, /* setup, downwards, once: what init enters its v1 control groups by, in order */
 	SYNC_RENAMES, /* status, downwards: one descriptor, the renamer's end (see renames.h) */
 };
 
@@ -82,16 +84,16 @@ int sync_send(int sock, const struct sync_msg *msg, int fd);
 int sync_recv(int sock, struct sync_msg *ret_msg, int *ret_fd);
 
 /*
- * The one message that carries many descriptors, and the only one that init waits for. Sending
- * never blocks; `count` is at most SYNC_TREES_MAX. Receiving blocks; anything but exactly `count`
- * descriptors is -EPROTO, the supervisor's end -EPIPE. 0 or -errno; the received ones close at
- * exec.
+ * SYNC_TREES and SYNC_GROUPS, which carry many descriptors, and which alone init waits for, in this
+ * order. Sending never blocks; `count` is at most SYNC_MANY_MAX. Receiving blocks; anything but
+ * exactly `count` descriptors is -EPROTO, the supervisor's end -EPIPE. 0 or -errno; the received
+ * ones close at exec.
  */
-#define SYNC_TREES_MAX                                                                             \
+#define SYNC_MANY_MAX                                                                              \
 	250 /* a little less than what the kernel lets one message carry (unix(7))                 \
 	     */
-int sync_send_trees(int sock, const int *trees, size_t count);
-int sync_recv_trees(int sock, int *ret_trees, size_t count);
+int sync_send_many(int sock, enum sync_kind kind, const int *fds, size_t count);
+int sync_recv_many(int sock, enum sync_kind kind, int *ret_fds, size_t count);
 
 /* Is a message of `len` bytes with this many descriptors acceptable? 0 or -EPROTO. Pure; fuzzed. */
 int sync_check(const void *data, uint64_t len, int fd_count);

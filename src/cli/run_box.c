@@ -121,11 +121,19 @@ static void attempt(struct cli_run *run, const struct supervise_io *io)
 {
 	struct err err;
 	uint64_t before = cli_clock_us();
-	make_record(run, &run->record);
+	/* The record comes before the groups, and those of v1 after init. */
+	bool beside = run->plan.cgroup.kind == CGROUP_V1;
+	run->record = (struct run_record){ .dir = -1, .file = -1 };
+	if (!beside)
+		make_record(run, &run->record);
 	box_init(&run->box);
 	int r = run_layers_begin(&run->layers, &run->plan, run->request, &run->result.arena, &err);
 	if (r == 0)
 		r = box_spawn(&run->plan, &run->box, &err);
+	if (r == 0 && beside) {
+		make_record(run, &run->record);
+		r = box_groups(&run->plan, &run->box, &err);
+	}
 	run->live = true;
 	run->box.reaped = r < 0;
 	/* Set-up begins here; the supervisor adds its part. */

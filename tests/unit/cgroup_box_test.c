@@ -351,7 +351,7 @@ static void run_box(struct plan *plan, const char *line, char *out, size_t size)
 	struct box box;
 	struct err err = { 0 };
 	out[0] = 0;
-	if (box_spawn(plan, &box, &err) < 0) {
+	if (box_spawn(plan, &box, &err) < 0 || box_groups(plan, &box, &err) < 0) {
 		snprintf(out, size, "error %s: %s", err_info(err.code)->name, err.text);
 		return;
 	}
