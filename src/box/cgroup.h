@@ -1,6 +1,7 @@
 /*
  * cgroup: a box's control groups while they exist, from the supervisor's side: made before init
- * (v2) or beside it (v1), read while it runs, removed after it. What is to be made was decided in plan->cgroup.
+ * (v2) or beside it (v1), read while it runs, removed after it. What is to be made was decided in
+ * plan->cgroup.
  * Sources: cgroups(7), the kernel's cgroup-v1 and cgroup-v2 documents.
  */
 #ifndef AGENTBOX_BOX_CGROUP_H
@@ -17,8 +18,8 @@ struct cgroup {
 	const struct plan_cgroup *plan; /* NULL: none; outlives this */
 	int parent[PLAN_CGROUPS_MAX];   /* where each is made; -1: not yet */
 	int dir[PLAN_CGROUPS_MAX];      /* of each group, with its lock (flock(2)); -1 */
-	int tasks[PLAN_CGROUPS_MAX]; /* v1: its file `tasks`, for init to write "0" to; else, and
-					once init has it, -1 */
+	int tasks[PLAN_CGROUPS_MAX];    /* v1: its file `tasks`, for init to write "0" to; else, and
+					   once init has it, -1 */
 };
 
 /* What the kernel counted, children that ended included; UINT64_MAX: it does not say. */

@@ -26,6 +26,12 @@ struct network {
 	_Alignas(16) char stack[4096];
 };
 
+/* A file, whatever its name is by now. */
+struct file_id {
+	dev_t dev;
+	ino_t ino;
+};
+
 struct child {
 	const struct plan *plan;
 	int setup_fd, status_fd;
@@ -36,8 +42,9 @@ struct child {
 	pid_t payload;
 	pid_t renamer; /* the process of renames.c; 0: none */
 	bool have_trees;
-	int trees[PLAN_GRANTS_MAX];  /* as root, by plan_op.tree: the granted trees */
-	bool in_groups;              /* init is in its control groups: stage_cgroup.c */
+	int trees[PLAN_GRANTS_MAX]; /* as root, by plan_op.tree: the granted trees */
+	bool in_groups;             /* init is in its control groups: stage_cgroup.c */
+	struct file_id members[PLAN_CGROUPS_MAX]; /* of each group, when it is in them */
 	struct network network;
 };
 
@@ -64,6 +71,16 @@ int trees_wait(struct child *child);
  * has to be counted, or to be seen in them. It does not return when that fails.
  */
 void cgroup_enter(struct child *child);
+
+/*
+ * stage_cgroup.c: the control group that init is in, of v1 the one in the hierarchy with these
+ * controllers: read-only, and without what lies above it. A detached mount or -errno.
+ */
+int cgroup_tree(const struct child *child, const char *controllers);
+
+/* stage_mounts.c: make what `fs` was told, if telling gave 0; closes it. A detached mount or
+ * -errno. */
+int mount_finish(int fs, int r, unsigned attr);
 
 /*
  * stage_layers.c: show a tree through its private layer, whose directory the supervisor is sent.

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 void box_init(struct box *box)
@@ -221,6 +222,21 @@ static int clone_failed(const struct plan *plan, int r, struct err *err)
 	return -1;
 }
 
+/* The group that init is born in, and what init knows it by: its descriptor holds the lock. */
+static int make_v2(const struct plan *plan, struct box *box, struct child *child, struct err *err)
+{
+	struct cgroup_place place = {
+		.plan = &plan->cgroup, .name = plan->cgroup.name, .file = "cgroup.procs"
+	};
+	struct stat st;
+	if (cgroup_make(plan, &box->cgroup, err) < 0)
+		return -1;
+	if (fstatat(box->cgroup.dir[0], place.file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return cgroup_fail(&place, ERR_cgroup_unavailable, errno, err);
+	child->members[0] = (struct file_id){ st.st_dev, st.st_ino };
+	return 0;
+}
+
 /* All that comes before the granted trees; on failure *err is raw and parts may be left in *box. */
 static int start(const struct plan *plan, struct box *box, struct child *child,
 	struct sources *sources, struct err *err)
@@ -233,8 +249,7 @@ static int start(const struct plan *plan, struct box *box, struct child *child,
 		err->stage = STAGE_spawn;
 		return -1;
 	}
-	/* v2: init is born in it. */
-	if (plan->cgroup.kind == CGROUP_V2 && cgroup_make(plan, &box->cgroup, err) < 0) {
+	if (plan->cgroup.kind == CGROUP_V2 && make_v2(plan, box, child, err) < 0) {
 		err->stage = STAGE_cgroup;
 		return -1;
 	}

@@ -18,8 +18,7 @@
 #define MASK_FILE "run/agentbox/hidden"
 #define MASK_DIR  "run/agentbox/hidden.d"
 
-/* Make what `fs` was told, if telling gave 0; closes it. A detached mount or -errno. */
-static int finish_mount(int fs, int r, unsigned attr)
+int mount_finish(int fs, int r, unsigned attr)
 {
 	if (r == 0)
 		r = sys_fsconfig(fs, SYS_FSCONFIG_CREATE, NULL, NULL);
@@ -37,7 +36,7 @@ static int new_mount(const char *type, const struct plan_option *options, unsign
 	int r = 0;
 	for (; r == 0 && options && options->key; options++)
 		r = sys_fsconfig(fs, SYS_FSCONFIG_SET_STRING, options->key, options->value);
-	return finish_mount(fs, r, attr);
+	return mount_finish(fs, r, attr);
 }
 
 /* Attach a detached tree at a path of the box; closes it. */
@@ -181,6 +180,13 @@ static int show_inside(const struct child *child, const struct plan_op *op)
 	return dress_and_attach(child, op, tree);
 }
 
+static int show_cgroup(struct child *child, const struct plan_op *op)
+{
+	cgroup_enter(child);
+	int tree = cgroup_tree(child, op->source);
+	return tree < 0 ? tree : attach(child, op, tree);
+}
+
 static int mask(const struct child *child, const struct plan_op *op)
 {
 	const char *cover = S_ISDIR(op->mode) ? MASK_DIR : MASK_FILE;
@@ -263,40 +269,6 @@ static int new_fs(const struct child *child, const struct plan_op *op)
 	return m < 0 ? m : attach(child, op, m);
 }
 
-/* Each word of "cpu,cpuacct" as a flag. */
-static int set_flags(int fs, const char *words)
-{
-	int r = 0;
-	while (r == 0 && *words) {
-		char word[32];
-		size_t len = 0;
-		while (words[len] && words[len] != ',')
-			len++;
-		if (len == 0 || len >= sizeof word)
-			return -EINVAL;
-		memcpy(word, words, len);
-		word[len] = 0;
-		r = sys_fsconfig(fs, SYS_FSCONFIG_SET_FLAG, word, NULL);
-		words += len + (words[len] == ',');
-	}
-	return r;
-}
-
-/*
- * The box's own control group, the root of its cgroup namespace. Of a v1 hierarchy exactly its
- * controllers must be named; the host's other options stay as they are.
- */
-static int new_cgroup(const struct child *child, const struct plan_op *op)
-{
-	int fs = sys_fsopen(op->source ? "cgroup" : "cgroup2");
-	if (fs < 0)
-		return fs;
-	int m = finish_mount(fs, op->source ? set_flags(fs, op->source) : 0,
-		SYS_MOUNT_ATTR_RDONLY | SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV |
-			SYS_MOUNT_ATTR_NOEXEC);
-	return m < 0 ? m : attach(child, op, m);
-}
-
 static int run_op(struct child *child, const struct plan_op *op)
 {
 	switch (op->kind) {
@@ -324,8 +296,7 @@ static int run_op(struct child *child, const struct plan_op *op)
 	case OP_DEVPTS:
 		return new_fs(child, op);
 	case OP_CGROUP:
-		cgroup_enter(child);
-		return new_cgroup(child, op);
+		return show_cgroup(child, op);
 	case OP_SEAL:
 		return seal(child);
 	}

@@ -121,7 +121,7 @@ static void attempt(struct cli_run *run, const struct supervise_io *io)
 {
 	struct err err;
 	uint64_t before = cli_clock_us();
-	/* The record comes before the groups, and those of v1 after init. */
+	/* A record comes before its groups, and those of v1 are made beside init. */
 	bool beside = run->plan.cgroup.kind == CGROUP_V1;
 	run->record = (struct run_record){ .dir = -1, .file = -1 };
 	if (!beside)
@@ -186,13 +186,15 @@ bool cli_run_end(struct cli_run *run)
 	if (!run->live)
 		return false;
 	run->live = false;
+	/* Where making them failed, one may be left of which nothing is known here. */
+	bool made = run->box.cgroup.plan != NULL;
 	bool left = supervise_end(&run->box) < 0;
 	if (left)
 		result_warning(&run->result, "cgroup_left",
 			"a control group of the box could not be removed; `agentbox gc` removes it "
 			"later");
 	box_close(&run->box);
-	run_record_end(&run->record);
+	run_record_end(&run->record, made && !left);
 	return left;
 }
 

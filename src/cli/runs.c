@@ -254,9 +254,9 @@ static bool all_gone(const struct plan_cgroup *groups)
 	return true;
 }
 
-void run_record_end(struct run_record *record)
+void run_record_end(struct run_record *record, bool gone)
 {
-	if (record->file >= 0 && all_gone(record->groups))
+	if (record->file >= 0 && (gone || all_gone(record->groups)))
 		(void)unlinkat(record->dir, record->groups->name, 0);
 	fd_close(&record->file);
 	fd_close(&record->dir);

@@ -29,8 +29,11 @@ struct run_record {
  */
 int run_record_make(const struct plan_cgroup *groups, struct run_record *ret_record);
 
-/* The run is over: remove the record. While a group is left it stays, as that of a dead run. */
-void run_record_end(struct run_record *record);
+/*
+ * The run is over: remove the record. While a group is left it stays, as that of a dead run. gone:
+ * the groups are known to be removed; else each is looked for.
+ */
+void run_record_end(struct run_record *record, bool gone);
 
 /* Something of a dead run. */
 struct runs_finding {

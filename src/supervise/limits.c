@@ -221,8 +221,7 @@ void limits_read(struct run *run)
 	/* What init has waited for, which is everybody, is divided already. */
 	bool divided = !run->have_ended || usage->cpu_user_us == UNKNOWN;
 	cgroup_read(&run->box->cgroup, divided, is);
-	/* v1 counts from the moment that init enters; what it was waited for is all of the making,
-	 * too. */
+	/* v1 counts from where init enters; what was waited for is all of its making, too. */
 	if (!divided && run->plan->cgroup.kind == CGROUP_V1 && is->cpu_us != UNKNOWN &&
 		is->cpu_us < usage->cpu_user_us + usage->cpu_system_us)
 		is->cpu_us = usage->cpu_user_us + usage->cpu_system_us;

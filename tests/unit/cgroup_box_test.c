@@ -1,21 +1,18 @@
 /*
  * Control groups as a box has them: made, entered, read, removed, below the groups that this test
- * runs in; and nothing left, whatever fails. Needs root, and v1 or v2; else it is skipped.
+ * runs in; and nothing left, whatever fails. Boxes in them are in cgroup_enter_test.c. Needs root,
+ * and v1 or v2; else it is skipped.
  */
 #define _GNU_SOURCE
-#include "box/box.h"
 #include "box/cgroup.h"
 #include "box/stages.h"
-#include "box/sync.h"
 #include "base/fd.h"
 #include "base/sys.h"
 #include "check.h"
 #include "own_groups.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,9 +24,6 @@
 #include <time.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define OUTER        64123 /* an id that owns nothing */
-
-static bool may_box = true; /* there are user namespaces */
 
 static void sleep_ms(int ms)
 {
@@ -312,129 +306,6 @@ static void v2_makes_room_first(void)
 	CHECK(!any_left());
 }
 
-/* A whole box, with little in it: `line` is what its shell runs; what that printed. */
-static void run_box(struct plan *plan, const char *line, char *out, size_t size)
-{
-	static const struct plan_op base[] = {
-		{ .kind = OP_DIR, .target = "usr", .mode = 0755 },
-		{ .kind = OP_LINK, .target = "bin", .source = "usr/bin" },
-		{ .kind = OP_LINK, .target = "lib", .source = "usr/lib" },
-		{ .kind = OP_LINK, .target = "lib64", .source = "usr/lib64" },
-		{ .kind = OP_DIR, .target = "proc", .mode = 0755 },
-		{ .kind = OP_DIR, .target = "sys", .mode = 0755 },
-		{ .kind = OP_BIND, .target = "usr", .source = "/usr", .flags = OPF_RECURSIVE },
-		{ .kind = OP_SEAL },
-		{ .kind = OP_PROC, .target = "proc" },
-	};
-	static const struct plan_option options[] = { { "size", "1048576" }, { NULL, NULL } };
-	static const struct sock_filter allow[] = { { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW } };
-	struct plan_op ops[COUNT(base) + 1];
-	memcpy(ops, base, sizeof base);
-	ops[COUNT(base)] = (struct plan_op){
-		.kind = OP_CGROUP, .target = "sys", .source = plan->cgroup.controllers[0]
-	};
-	const char *argv[] = { "sh", "-c", line, NULL };
-	plan->uid = plan->gid = 1000;
-	plan->outer_uid = plan->outer_gid = OUTER;
-	plan->uid_map = plan->gid_map = "1000 64123 1\n";
-	plan->as_root = true;
-	plan->namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWCGROUP;
-	plan->oom_score_adj = "1000";
-	plan->root_options = options;
-	plan->ops = ops;
-	plan->op_count = COUNT(ops);
-	plan->filter = (struct filter){ .program = allow, .count = 1 };
-	plan->argv = argv;
-	plan->candidates = (const char *const[]){ "/usr/bin/sh", NULL };
-	plan->envp = (const char *const[]){ "PATH=/usr/bin", NULL };
-	plan->cwd = "/";
-	struct box box;
-	struct err err = { 0 };
-	out[0] = 0;
-	if (box_spawn(plan, &box, &err) < 0 || box_groups(plan, &box, &err) < 0) {
-		snprintf(out, size, "error %s: %s", err_info(err.code)->name, err.text);
-		return;
-	}
-	size_t len = 0;
-	ssize_t n = -1;
-	struct pollfd fds = { .fd = box.stdout_fd, .events = POLLIN };
-	while (poll(&fds, 1, 20000) > 0 && len < size - 1 &&
-		(n = read(box.stdout_fd, out + len, size - 1 - len)) > 0)
-		len += (size_t)n;
-	out[len] = 0;
-	box_kill(&box);
-	CHECK(waitpid(box.pid, NULL, 0) == box.pid);
-	struct sync_msg msg;
-	int fd = -1;
-	while (sync_recv(box.setup_fd, &msg, &fd) == 1) {
-		if (msg.kind == SYNC_FAILED) {
-			box_explain_failure(plan, &msg.err);
-			snprintf(
-				out, size, "%s: %s", stage_info(msg.err.stage)->name, msg.err.text);
-		}
-		fd_close(&fd);
-	}
-	box_close(&box);
-	struct cgroup_counters counters;
-	cgroup_read(&box.cgroup, true, &counters);
-	if (plan->cgroup.kind == CGROUP_V2)
-		CHECK(counters.cpu_user_us + counters.cpu_system_us > 100);
-	else if (plan->cgroup.pids >= 0)
-		CHECK(counters.pids_peak >= 2);
-	CHECK(cgroup_remove(&box.cgroup) == 0);
-	CHECK(!any_left());
-}
-
-static void a_box_is_in_its_groups(void)
-{
-	static const struct plan_cgroup_file files[] = {
-		{ 0, "pids.max", "17", false, "limits.pids" },
-	};
-	char out[4096];
-	if (places[PIDS][0] && may_box) {
-		struct plan plan = v1_plan((int[]){ PIDS, MEMORY }, places[MEMORY][0] ? 2 : 1);
-		plan.cgroup.files = files;
-		plan.cgroup.file_count = 1;
-		run_box(&plan,
-			"cat sys/pids.max; grep -c ':pids:/$' proc/self/cgroup;"
-			"(echo 99 >sys/pids.max) 2>sys/x || (echo 0 >sys/tasks) 2>sys/x || echo no",
-			out, sizeof out);
-		CHECK_TEXT(out, "17\n1\nno\n");
-	}
-	if (places[V2][0] && may_box) {
-		struct plan plan = v2_plan();
-		run_box(&plan,
-			"grep '^0:' proc/self/cgroup; grep -c usage_usec sys/cpu.stat;"
-			"(echo 0 >sys/cgroup.procs) 2>sys/x || echo no; ls proc/self/fd | wc -l",
-			out, sizeof out);
-		/* The fourth is ls's own. */
-		CHECK_TEXT(out, "0::/\n1\nno\n4\n");
-	}
-}
-
-static void a_box_without_its_group_is_none(void)
-{
-	char out[4096];
-	struct plan plan = v1_plan((int[]){ PIDS }, 1);
-	plan.cgroup.parents[0] = "/sys/fs/cgroup/there-is/no-such-group";
-	run_box(&plan, "echo ran", out, sizeof out);
-	CHECK_TEXT(out, "error cgroup_unavailable: the control group for limits.cpu "
-			"(/sys/fs/cgroup/there-is/no-such-group) cannot be used: "
-			"No such file or directory");
-}
-
-/* Descriptors are given back, too. */
-static int open_descriptors(void)
-{
-	int count = 0;
-	DIR *dir = opendir("/proc/self/fd");
-	while (dir && readdir(dir))
-		count++;
-	if (dir)
-		closedir(dir);
-	return count;
-}
-
 int main(void)
 {
 	if (geteuid() != 0)
@@ -442,12 +313,6 @@ int main(void)
 	find_places();
 	if (!places[PIDS][0] && !places[V2][0])
 		return 77;
-	pid_t pid = fork();
-	if (pid == 0)
-		_exit(unshare(CLONE_NEWUSER) < 0);
-	int status = 1;
-	waitpid(pid, &status, 0);
-	may_box = status == 0;
 	int before = open_descriptors();
 	RUN(v1_memory_is_held);
 	RUN(v1_pids_are_held);
@@ -456,8 +321,6 @@ int main(void)
 	RUN(the_living_are_left_alone);
 	RUN(v2_kills_what_is_left);
 	RUN(v2_makes_room_first);
-	RUN(a_box_is_in_its_groups);
-	RUN(a_box_without_its_group_is_none);
 	CHECK(open_descriptors() == before);
 	return CHECK_STATUS();
 }
