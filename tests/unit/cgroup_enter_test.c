@@ -201,6 +201,31 @@ static void a_box_sees_its_group_where_the_way_is_barred(void)
 	}
 }
 
+/*
+ * The mount is the host's file system: a user namespace of the command's own, with every right in
+ * it and without Landlock, changes neither it nor what it covers.
+ */
+static void what_is_shown_cannot_be_changed_from_below(void)
+{
+	char out[4096];
+	for (int i = 0; i < 2; i++) {
+		if (!places[i == 0 ? PIDS : V2][0])
+			continue;
+		struct plan plan = i == 0 ? v1_plan((int[]){ PIDS }, 1) : v2_plan();
+		run_box(&plan,
+			"exec 2>&-; unshare -Urm --propagation unchanged sh -c '"
+			"mount -o remount,bind,rw /sys && echo rw; mount -o remount,rw /sys && "
+			"echo rw;"
+			"umount /sys && echo gone; mkdir /sys/below && echo made;"
+			"(echo 0 >/sys/cgroup.procs) && echo moved;"
+			"mount --bind /sys /usr && echo bound; [ -e /usr/cgroup.procs ] && echo "
+			"there;"
+			"/usr/bin/true || echo over'",
+			out, sizeof out);
+		CHECK_TEXT(out, "bound\nthere\nover\n");
+	}
+}
+
 /* Whoever was to make the groups is gone, or init is. */
 static void without_groups_nothing_runs(void)
 {
@@ -253,6 +278,7 @@ int main(void)
 	RUN(a_box_without_its_group_is_none);
 	RUN(a_box_sees_no_other_group);
 	RUN(a_box_sees_its_group_where_the_way_is_barred);
+	RUN(what_is_shown_cannot_be_changed_from_below);
 	RUN(without_groups_nothing_runs);
 	CHECK(open_descriptors() == before);
 	return CHECK_STATUS();
