@@ -41,9 +41,9 @@ enum sync_kind {
 	SYNC_GONE,    /* status: gone; init ends by itself after it */
 	SYNC_SIGNAL,  /* status, downwards: signal */
 	SYNC_LAYER,  /* setup: one descriptor, what a private layer is written to; in their order */
-	SYNC_SOCKET, /* setup: one descriptor, of the box's network; in the order of plan/network.h */
+	SYNC_SOCKET, /* setup: one descriptor, of the network; in the order of plan/network.h */
 	SYNC_TREES,  /* setup, downwards, once: as many descriptors as there are grants */
-	SYNC_GROUPS, /* setup, downwards, once: init enters its v1 groups by these, in their order */
+	SYNC_GROUPS, /* setup, downwards, once: init enters its v1 groups by these, in order */
 	SYNC_RENAMES, /* status, downwards: one descriptor, the renamer's end (see renames.h) */
 };
 
