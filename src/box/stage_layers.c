@@ -95,6 +95,18 @@ static int go(struct place *place, int lower, int upper, const char *path, size_
 	return r;
 }
 
+/* The directory keeps its time: to the box nothing happened in it. */
+static int put_whiteout(int dir, const char *name)
+{
+	struct stat st;
+	if (fstat(dir, &st) < 0)
+		return -errno;
+	if (mknodat(dir, name, S_IFCHR, makedev(0, 0)) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	const struct timespec times[2] = { st.st_atim, st.st_mtim };
+	return futimens(dir, times) < 0 ? -errno : 0;
+}
+
 /*
  * One hidden name: in the layer a file 0:0 says that the tree's is not there (overlayfs.rst). It
  * may have gone meanwhile, with all above it; then nothing has to be hidden.
@@ -104,12 +116,24 @@ static int take_away(struct place *place, int lower, int upper, const char *path
 	const char *slash = strrchr(path, '/');
 	int r = go(place, lower, upper, path, slash ? (size_t)(slash - path) : 0);
 	const char *name = slash ? slash + 1 : path;
-	if (r == 0 && mknodat(place->up, name, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST)
-		r = -errno;
+	if (r == 0)
+		r = put_whiteout(place->up, name);
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r;
 }
 
-/* In a copy the hidden names are simply removed. */
+static int remove_tree(int dir, const char *name)
+{
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	AUTO_FD tree = openat(dir, name, DIRECTORY);
+	if (tree < 0)
+		return -errno;
+	struct tree_report report;
+	int r = tree_clear(tree, &report);
+	return r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : r;
+}
+
+/* In a copy the hidden names are simply removed, and the directory keeps its time. */
 static int remove_name(int dir, const char *path)
 {
 	uint64_t resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS;
@@ -123,15 +147,12 @@ static int remove_name(int dir, const char *path)
 	AUTO_FD at = sys_openat2(dir, len ? parent : ".", DIRECTORY, resolve);
 	if (at < 0)
 		return at == -ENOENT ? 0 : at;
-	const char *name = slash ? slash + 1 : path;
-	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	AUTO_FD tree = openat(at, name, DIRECTORY);
-	if (tree < 0)
+	struct stat st;
+	if (fstat(at, &st) < 0)
 		return -errno;
-	struct tree_report report;
-	int r = tree_clear(tree, &report);
-	return r == 0 && unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : r;
+	int r = remove_tree(at, slash ? slash + 1 : path);
+	const struct timespec times[2] = { st.st_atim, st.st_mtim };
+	return r == 0 && futimens(at, times) < 0 ? -errno : r;
 }
 
 static int hide_names(const struct plan_layer *layer, int lower, int upper)
@@ -190,25 +211,34 @@ static int overlay(const struct child *child, const struct plan_layer *layer)
 	return r;
 }
 
-/* The layer, or the copy, begins: what overlayfs is to be told, and what it is not to show. */
-static int fill(const struct plan_layer *layer, int lower, int upper)
+/* A session's layer has been mounted before: then overlayfs has made itself a directory. */
+static bool is_begun(const struct child *child, const struct plan_layer *layer)
 {
-	struct stat st;
+	char path[PATH_MAX];
+	if (layer->copy || join(path, layer->dir, "work/work") < 0)
+		return false;
+	AUTO_FD fd = openat(child->root_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0;
+}
+
+/*
+ * The layer, or the copy, begins: what overlayfs is to be told, and what it is not to show. In a
+ * session's, which may have begun before, names that are hidden since then are taken away too.
+ */
+static int fill(const struct child *child, const struct plan_layer *layer, int lower, int upper)
+{
 	struct tree_report report;
 	int r = 0;
-	/* A session's layer has been begun before; names hidden since then are taken away too. */
-	if (fstat(upper, &st) < 0)
-		return -errno;
 	if (layer->copy)
 		r = tree_copy(lower, upper, TREE_REFLINK | TREE_ONE_FS, &report);
 	if (r == 0)
 		r = hide_names(layer, lower, upper);
-	return r == 0 ? dress_like(lower, upper) : r;
+	return r == 0 && !is_begun(child, layer) ? dress_like(lower, upper) : r;
 }
 
 static int show(const struct child *child, const struct plan_layer *layer, int lower, int upper)
 {
-	int r = fill(layer, lower, upper);
+	int r = fill(child, layer, lower, upper);
 	if (r < 0)
 		return r;
 	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_LAYER };

@@ -39,17 +39,20 @@ static size_t left_out(const struct apply_report *report)
 	       report->counts[APPLY_CONFLICT] + report->counts[APPLY_FAILED];
 }
 
-/* One line for each that was left out. */
+/* One line for each that was left out, or is not quite as in the box. */
 static void put_left_out(const struct call *call, struct buf *out)
 {
 	for (size_t i = 0; i < call->report->count; i++) {
 		const struct apply_entry *e = &call->report->list[i];
 		AUTO_BUF path = { 0 };
-		if (e->outcome == APPLY_DONE || e->outcome == APPLY_SAME ||
-			e->outcome == APPLY_UNCHOSEN)
+		bool there = e->outcome == APPLY_DONE || e->outcome == APPLY_SAME;
+		if ((there && !e->reason) || e->outcome == APPLY_UNCHOSEN)
 			continue;
 		changes_path(&call->kept->changes, e->change, &path);
-		buf_addf(out, "agentbox: left out (%s): ", outcome_names[e->outcome]);
+		if (there)
+			buf_adds(out, "agentbox: note: ");
+		else
+			buf_addf(out, "agentbox: left out (%s): ", outcome_names[e->outcome]);
 		buf_add_visible(out, buf_text(&path), path.len, false);
 		if (e->reason)
 			buf_addf(out, ": %s", e->reason);
@@ -153,6 +156,7 @@ static int apply(const char *state, const struct options *options, const struct 
 		.patterns = choice->patterns,
 		.allow_sensitive = options_has(options, OPTION_apply_allow_sensitive),
 		.dry_run = call.dry,
+		.started_ns = kept->started_ns,
 	};
 	if (apply_run(kept->layers, &kept->changes, kept->bases, &how, kept->dir, "journal",
 		    &report, err) < 0)

@@ -103,7 +103,8 @@ static int diff(const struct options *options, const struct kept *kept,
 	struct arena arena = { 0 };
 	bool *chosen = ARENA_ARRAY(&arena, kept->changes.count + 1, bool);
 	for (size_t i = 0; i < kept->changes.count; i++)
-		chosen[i] = apply_chooses(choice->patterns, kept->changes.list[i].path);
+		chosen[i] = !kept->changes.list[i].quiet &&
+			    apply_chooses(choice->patterns, kept->changes.list[i].path);
 	int r = show(options, kept, chosen, err);
 	arena_free(&arena);
 	return r < 0 ? -1 : CLI_YES;

@@ -139,7 +139,7 @@ static int open_session(const struct results_choice *choice, const char *state,
 		return err_set(err, ERR_no_resources, errno, "fcntl");
 	if (read_rules(session, kept, err) < 0 || open_layer(session, ret, err) < 0)
 		return -1;
-	const struct changes_rules rules = { kept->held, kept->sensitive };
+	const struct changes_rules rules = { kept->held, kept->sensitive, true };
 	if (changes_find(kept->layers, 1, &rules, 0, &kept->changes, err) < 0)
 		return -1;
 	if (apply_bases(kept->layers, &kept->changes, kept->started_ns, &kept->arena, &kept->bases,

@@ -50,9 +50,9 @@ static int bring(struct cli_run *run, const char *state, bool keep, struct err *
 {
 	struct kept kept;
 	struct apply_report report = { 0 };
-	const struct apply_options all = { 0 };
 	if (kept_open(state, run->result.id, NULL, &kept, err) < 0)
 		return -1;
+	const struct apply_options all = { .started_ns = kept.started_ns };
 	int r = apply_run(
 		kept.layers, &kept.changes, kept.bases, &all, kept.dir, "journal", &report, err);
 	size_t left =

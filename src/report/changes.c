@@ -35,6 +35,8 @@ void changes_path(const struct changes *changes, const struct change *change, st
 {
 	if (change->layer > 0) {
 		buf_adds(out, changes->roots[change->layer]);
+		if (strcmp(change->path, ".") == 0)
+			return;
 		buf_adds(out, "/");
 	}
 	buf_adds(out, change->path);

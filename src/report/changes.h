@@ -16,14 +16,17 @@
 enum change_kind { CHANGE_CREATED, CHANGE_MODIFIED, CHANGE_DELETED };
 
 struct change {
-	const char *path; /* below the layer's tree, as the bytes are; never "", no leading "/" */
-	size_t layer;     /* index into changes.roots */
+	const char
+		*path; /* below the layer's tree, as the bytes are; no leading "/"; ".": itself */
+	size_t layer;  /* index into changes.roots */
 	enum change_kind kind;
-	mode_t mode;        /* with S_IFMT: of what is there now; deleted: of what was there */
-	uint64_t size;      /* of a regular file, else 0 */
-	bool sensitive;     /* something outside may run it or act on it later: sensitive.def */
-	bool held;          /* the policy hides or protects the name: never applied */
-	bool escapes;       /* a link that is there now and may lead out of the tree, by its text */
+	mode_t mode;    /* with S_IFMT: of what is there now; deleted: of what was there */
+	uint64_t size;  /* of a regular file, else 0 */
+	bool sensitive; /* something outside may run it or act on it later: sensitive.def */
+	bool held;      /* the policy hides or protects the name: never applied */
+	bool escapes;   /* a link that is there now and may lead out of the tree, by its text */
+	bool quiet;     /* only its times, or which names are one file, differ: for apply, not for
+			   people */
 	const char *target; /* text of a symbolic link (deleted: that it had), NULL for all else */
 };
 
@@ -35,9 +38,10 @@ struct changes {
 	const char *const *roots; /* absolute paths of the host */
 	size_t root_count;
 	/*
-	 * By layer; within one as a walk gives them that takes the names of a directory by their
-	 * bytes and goes down at once: "a", "a/z", "a b", "a.b". So they are sorted by the bytes of
-	 * the paths, with "/" before all others, and a directory stands before what is below it.
+	 * By layer; within one "." first, then as a walk gives them that takes the names of a
+	 * directory by their bytes and goes down at once: "a", "a/z", "a b", "a.b". So they are
+	 * sorted by the bytes of the paths, with "/" before all others, and a directory stands
+	 * before what is below it.
 	 */
 	struct change *list;
 	size_t count;

@@ -157,7 +157,7 @@ int applied_note(int dir, const struct apply_report *report, const struct change
 		if (i + 1 == records.count || strcmp(record->path, record[1].path) != 0)
 			put(&text, record->ino, record->ctime_ns, record->path);
 	}
-	for (size_t i = 0; r == 0 && i < report->count; i++) {
+	for (size_t i = 0; r == 0 && i < report->count + report->quiet_count; i++) {
 		const struct apply_entry *entry = &report->list[i];
 		struct stat st;
 		if (entry->outcome == APPLY_DONE && entry->change->kind != CHANGE_DELETED &&

@@ -13,14 +13,40 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+/* The host's tree; root has to know who owns what in it. */
+static void init_lower(struct dirs *dirs, int root)
+{
+	struct stat st;
+	dirs_init(dirs, root, false);
+	dirs->watch = geteuid() == 0;
+	if (dirs->watch && root >= 0 && fstat(root, &st) == 0) {
+		dirs->uid = st.st_uid;
+		dirs->gid = st.st_gid;
+	}
+}
+
+static struct apply_cursor *cursor_new(
+	const struct changes_layer *layers, size_t count, struct arena *arena)
+{
+	struct apply_cursor *cursor = ARENA_NEW(arena, struct apply_cursor);
+	cursor->inside_fd = -1;
+	cursor->lower = ARENA_ARRAY(arena, count + 1, struct dirs);
+	for (size_t i = 0; i < count; i++)
+		init_lower(&cursor->lower[i], layers[i].lower);
+	return cursor;
+}
+
 void apply_work_init(struct apply_work *work, const struct changes_layer *layers, size_t count,
 	struct arena *arena)
 {
 	*work = (struct apply_work){ .layers = layers, .layer_count = count, .arena = arena };
 	work->lower = ARENA_ARRAY(arena, count + 1, struct dirs);
 	work->upper = ARENA_ARRAY(arena, count + 1, struct dirs);
+	work->staged = cursor_new(layers, count, arena);
+	work->linked = cursor_new(layers, count, arena);
+	work->self.root = geteuid() == 0;
 	for (size_t i = 0; i < count; i++) {
-		dirs_init(&work->lower[i], layers[i].lower, false);
+		init_lower(&work->lower[i], layers[i].lower);
 		dirs_init(&work->upper[i], layers[i].upper, true);
 	}
 }
@@ -30,6 +56,8 @@ void apply_work_free(struct apply_work *work)
 	for (size_t i = 0; i < work->layer_count; i++) {
 		dirs_free(&work->lower[i]);
 		dirs_free(&work->upper[i]);
+		dirs_free(&work->staged->lower[i]);
+		dirs_free(&work->linked->lower[i]);
 	}
 }
 
@@ -44,6 +72,12 @@ void apply_set(struct apply_work *work, struct record *step, enum apply_outcome 
 	entry->outcome = outcome;
 	entry->errnum = errnum;
 	entry->reason = reason;
+}
+
+void apply_note(struct apply_work *work, struct record *step, const char *reason)
+{
+	if (work->entries && step->entry != APPLY_NONE)
+		work->entries[step->entry].reason = reason;
 }
 
 static int64_t nanoseconds(const struct timespec *t)
@@ -75,29 +109,39 @@ static int find_base(
 	return 0;
 }
 
+int apply_look(struct apply_looking *looking, const struct change *c, struct apply_base *ret,
+	struct err *err)
+{
+	if (!looking->begun || c->layer != looking->layer) {
+		dirs_free(&looking->dirs);
+		looking->layer = c->layer;
+		looking->begun = true;
+		dirs_init(&looking->dirs, looking->layers[c->layer].lower, false);
+	}
+	*ret = (struct apply_base){ 0 };
+	int r = find_base(&looking->dirs, c, looking->started_ns, ret);
+	if (r == 0)
+		return 0;
+	return err_set(err,
+		r == -ENOMEM || r == -EMFILE || r == -ENFILE ? ERR_no_resources
+							     : ERR_workspace_unreadable,
+		-r, "'%.200s' cannot be looked at: %s", c->path, strerror(-r));
+}
+
+void apply_look_end(struct apply_looking *looking)
+{
+	dirs_free(&looking->dirs);
+}
+
 int apply_bases(const struct changes_layer *layers, const struct changes *changes,
 	int64_t started_ns, struct arena *arena, struct apply_base **ret_bases, struct err *err)
 {
 	struct apply_base *bases = ARENA_ARRAY(arena, changes->count + 1, struct apply_base);
-	struct dirs dirs = { .root = -1 };
-	size_t layer = SIZE_MAX;
+	struct apply_looking looking = { .layers = layers, .started_ns = started_ns };
 	int r = 0;
-	for (size_t i = 0; i < changes->count && r == 0; i++) {
-		const struct change *c = &changes->list[i];
-		if (c->layer != layer) {
-			dirs_free(&dirs);
-			layer = c->layer;
-			dirs_init(&dirs, layers[layer].lower, false);
-		}
-		r = find_base(&dirs, c, started_ns, &bases[i]);
-		if (r < 0)
-			err_set(err,
-				r == -ENOMEM || r == -EMFILE || r == -ENFILE
-					? ERR_no_resources
-					: ERR_workspace_unreadable,
-				-r, "'%.200s' cannot be looked at: %s", c->path, strerror(-r));
-	}
-	dirs_free(&dirs);
+	for (size_t i = 0; i < changes->count && r == 0; i++)
+		r = apply_look(&looking, &changes->list[i], &bases[i], err);
+	apply_look_end(&looking);
 	if (r < 0)
 		return -1;
 	*ret_bases = bases;
@@ -110,6 +154,7 @@ static void make_steps(struct apply_work *work, const struct changes *changes,
 	report->list = ARENA_ARRAY(&report->arena, changes->count + 1, struct apply_entry);
 	report->count = changes->count;
 	work->entries = report->list;
+	work->told = &report->arena;
 	for (size_t i = 0; i < changes->count; i++) {
 		struct record *step =
 			arena_push(work->arena, &work->steps, &work->count, sizeof *step);
@@ -117,6 +162,7 @@ static void make_steps(struct apply_work *work, const struct changes *changes,
 		step->base = bases[i];
 		step->action = ACTION_NONE;
 		step->entry = i;
+		step->root = step->link = APPLY_NONE;
 		report->list[i].change = &changes->list[i];
 	}
 }
@@ -136,22 +182,11 @@ static int fail(struct err *err, enum err_code code, int r, const char *text)
 	return err_set(err, code, -r, "%s: %s", text, strerror(-r));
 }
 
-/* One part of it, as the tree's owner. */
+/* One part of it, in which apply acts as the owners of directories. */
 static int as_owner(struct apply_work *work, int (*part)(struct apply_work *))
 {
-	struct apply_self self;
-	int r = apply_become(work, &self);
-	if (r < 0)
-		return r;
-	r = part(work);
-	int back = apply_return(&self);
+	int r = part(work), back = apply_return(work);
 	return r < 0 ? r : back;
-}
-
-static int commit(struct apply_work *work)
-{
-	apply_commit(work);
-	return 0;
 }
 
 /* Stage, commit, and the journal around both. */
@@ -163,7 +198,7 @@ static int carry_out(struct apply_work *work, int state, const char *journal, st
 	r = as_owner(work, apply_stage);
 	if (r == 0) {
 		apply_sync(work);
-		r = journal_commit(state, journal);
+		r = journal_commit(work, state, journal);
 	}
 	if (r < 0) {
 		int back = as_owner(work, apply_take_back);
@@ -173,12 +208,30 @@ static int carry_out(struct apply_work *work, int state, const char *journal, st
 				 : fail(err, ERR_apply_journal, back,
 					   "what was begun could not be taken back");
 	}
-	r = as_owner(work, commit);
+	r = as_owner(work, apply_commit);
 	if (r < 0)
 		return fail(err, ERR_apply_journal, r, "what was begun could not be finished");
 	apply_sync(work);
 	r = journal_end(state, journal);
 	return r < 0 ? fail(err, ERR_apply_journal, r, "the journal cannot be removed") : 0;
+}
+
+/* Those that are told come first, and are counted. */
+static void leave_loud(struct apply_report *report)
+{
+	struct apply_entry *quiet =
+		ARENA_ARRAY(&report->arena, report->count + 1, struct apply_entry);
+	size_t all = report->count;
+	report->count = report->quiet_count = 0;
+	for (size_t i = 0; i < all; i++) {
+		if (report->list[i].change->quiet) {
+			quiet[report->quiet_count++] = report->list[i];
+			continue;
+		}
+		report->counts[report->list[i].outcome]++;
+		report->list[report->count++] = report->list[i];
+	}
+	memcpy(report->list + report->count, quiet, report->quiet_count * sizeof *quiet);
 }
 
 static int run(const struct changes_layer *layers, const struct changes *changes,
@@ -205,8 +258,7 @@ static int run(const struct changes_layer *layers, const struct changes *changes
 	r = 0;
 	if (!options->dry_run && has_work(&work))
 		r = carry_out(&work, state, journal, err);
-	for (size_t i = 0; i < report->count; i++)
-		report->counts[report->list[i].outcome]++;
+	leave_loud(report);
 	apply_work_free(&work);
 	arena_free(&arena);
 	return r;

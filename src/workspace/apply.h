@@ -34,7 +34,7 @@ struct apply_base {
 };
 
 enum apply_outcome {
-	APPLY_DONE,      /* the host has it now */
+	APPLY_DONE,      /* the host has it now; `reason`: but not quite as the box saw it */
 	APPLY_SAME,      /* the host had it already */
 	APPLY_SENSITIVE, /* left out: sensitive, and not allowed */
 	APPLY_HELD,      /* left out: the policy hides or protects it */
@@ -54,12 +54,14 @@ struct apply_entry {
 struct apply_options {
 	const char *const *patterns; /* NULL-terminated, or NULL: all; as in filesystem.hide */
 	bool allow_sensitive;
-	bool dry_run; /* find out, change nothing */
+	bool dry_run;       /* find out, change nothing */
+	int64_t started_ns; /* CLOCK_REALTIME when the box was made; 0: not known */
 };
 
 struct apply_report {
-	struct apply_entry *list; /* one for each change, in the same order */
+	struct apply_entry *list; /* one for each change that is not quiet, in the same order */
 	size_t count;
+	size_t quiet_count; /* of those that are, behind them */
 	size_t counts[APPLY_FAILED + 1];
 	struct arena arena;
 };

@@ -1,190 +1,127 @@
 /*
- * apply_commit: what was staged comes to its place, what is to go goes. Each step is one call of
- * the kernel, and can be told from one that was done before, so the whole may be begun again after
- * any of them. What is not as it was found is left alone.
+ * apply_commit: what was staged comes to its place, what is to go goes. Each step can be told from
+ * one that was done before, or in half, so the whole may be begun again after any call of the
+ * kernel. What is not as it was found is left alone.
  */
 #define _GNU_SOURCE
 #include "workspace/apply_work.h"
 #include "base/fd.h"
-#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define EXCHANGE 2u /* RENAME_EXCHANGE */
-
 static const char *const why_changed = "it was changed on the host meanwhile";
+static const char *const why_stays = "files stay in the host's directory";
+static const char *const why_restless =
+	"it changes on the host all the time; what was there last lies beside it";
 
-static int exchange(int dir, const char *a, const char *b)
+/* Could something of it lie under its temporary name? */
+static bool has_temp(const struct record *step)
 {
-	return (int)sys_ret(syscall(SYS_renameat2, dir, a, dir, b, EXCHANGE));
+	return step->action == ACTION_PUT || step->action == ACTION_SWAP ||
+	       step->action == ACTION_DELETE;
 }
 
-/* Is the place as the base says? */
-static bool place_is_base(int dir, const char *name, const struct apply_base *base)
-{
-	struct stat st;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT && !base->there;
-	/* The ctime of a file with several names was moved when one of them went. */
-	return apply_is_base(&st, base, false);
-}
-
-/* What was staged for a place that is not free, or not as it was, goes away. */
-static void refuse(
-	struct apply_work *work, struct record *step, int dir, const char *temp, const char *why)
-{
-	apply_discard(dir, temp);
-	apply_set(work, step, APPLY_CONFLICT, 0, why);
-}
-
-static void fail(struct apply_work *work, struct record *step, int dir, const char *temp, int r)
-{
-	apply_discard(dir, temp);
-	apply_set(work, step, APPLY_FAILED, -r, "it could not be put in its place");
-}
-
-/* Rename to a name that must be free, also where the file system cannot be told so. */
-static int rename_free(int dir, const char *temp, const char *name, bool is_dir)
-{
-	int r = sys_rename_noreplace(dir, temp, dir, name);
-	if (r != -EINVAL && r != -ENOSYS)
-		return r;
-	struct stat st;
-	if (is_dir) {
-		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			return -EEXIST;
-		return renameat(dir, temp, dir, name) < 0 ? -errno : 0;
-	}
-	if (linkat(dir, temp, dir, name, 0) < 0)
-		return -errno;
-	return unlinkat(dir, temp, 0) < 0 ? -errno : 0;
-}
-
-static void put(
-	struct apply_work *work, struct record *step, int dir, const char *name, const char *temp)
-{
-	bool is_dir = S_ISDIR(step->change.mode);
-	int r = is_dir ? apply_finish_dir(work, step, dir, temp) : 0;
-	if (r < 0) {
-		fail(work, step, dir, temp, r);
-	} else if (!step->base.there) {
-		r = rename_free(dir, temp, name, is_dir);
-		if (r == -EEXIST)
-			refuse(work, step, dir, temp, "it is on the host now");
-		else if (r < 0)
-			fail(work, step, dir, temp, r);
-	} else if (!place_is_base(dir, name, &step->base)) {
-		refuse(work, step, dir, temp, why_changed);
-	} else if (renameat(dir, temp, dir, name) < 0) {
-		fail(work, step, dir, temp, -errno);
-	}
-}
-
-/* What was in the place is under the temporary name now, and goes. */
-static void drop_old(
-	struct apply_work *work, struct record *step, int dir, const char *name, const char *temp)
-{
-	bool was_dir = S_ISDIR(step->base.mode);
-	if (unlinkat(dir, temp, was_dir ? AT_REMOVEDIR : 0) == 0)
-		return;
-	int r = -errno;
-	if (exchange(dir, temp, name) < 0)
-		apply_set(work, step, APPLY_FAILED, -r, "what it replaced could not be removed");
-	else if (r == -ENOTEMPTY || r == -EEXIST)
-		refuse(work, step, dir, temp, "files stay in the host's directory");
-	else
-		fail(work, step, dir, temp, r);
-}
-
-static void swap(struct apply_work *work, struct record *step, int dir, const char *name,
-	const char *temp, const struct stat *staged)
-{
-	struct dirs *dirs = &work->lower[step->change.layer];
-	bool is_dir = S_ISDIR(step->change.mode);
-	dirs_forget(dirs, step->change.path, strlen(step->change.path));
-	if (S_ISDIR(staged->st_mode) != is_dir) {
-		drop_old(work, step, dir, name, temp); /* exchanged before an interruption */
-		return;
-	}
-	if (!place_is_base(dir, name, &step->base)) {
-		refuse(work, step, dir, temp, why_changed);
-		return;
-	}
-	int r = is_dir ? apply_finish_dir(work, step, dir, temp) : 0;
-	if (r == 0)
-		r = exchange(dir, temp, name);
-	if (r == -EINVAL || r == -ENOSYS) {
-		/* The file system knows no exchange: for a moment there is neither. */
-		r = unlinkat(dir, name, is_dir ? 0 : AT_REMOVEDIR) < 0 ? -errno : 0;
-		if (r == 0)
-			r = renameat(dir, temp, dir, name) < 0 ? -errno : 0;
-	} else if (r == 0) {
-		drop_old(work, step, dir, name, temp);
-		return;
-	}
-	if (r == -ENOTEMPTY || r == -EEXIST)
-		refuse(work, step, dir, temp, "files stay in the host's directory");
-	else if (r < 0)
-		fail(work, step, dir, temp, r);
-}
-
+/* The directory of a step's place, acting as who owns it. */
 static int find_place(struct apply_work *work, struct record *step, const char **ret_name)
 {
-	int dir = dirs_parent(&work->lower[step->change.layer], step->change.path, ret_name);
-	if (dir == -ELOOP || dir == -ENOTDIR || dir == -EXDEV || dir == -ENOENT)
+	struct dirs *dirs = &work->lower[step->change.layer];
+	struct stat st;
+	int dir = dirs_parent(dirs, step->change.path, ret_name);
+	int r = dir < 0 ? dir : apply_act(work, dirs);
+	if (r == 0 && step->dir_ino && (fstat(dir, &st) < 0 || st.st_ino != step->dir_ino))
+		r = -ENOENT;
+	if (r == 0)
+		return dir;
+	if (r == -ELOOP || r == -ENOTDIR || r == -EXDEV || r == -ENOENT) {
+		step->lost = has_temp(step) && step->new_ino;
+		work->lost = work->lost || has_temp(step);
 		apply_set(work, step, APPLY_CONFLICT, 0, "its directory is gone from the host");
-	else if (dir < 0)
-		apply_set(work, step, APPLY_FAILED, -dir, "its directory cannot be opened");
-	return dir;
+	} else {
+		apply_set(work, step, APPLY_FAILED, -r, "its directory cannot be opened");
+	}
+	return r;
 }
 
-static void commit_new(struct apply_work *work, struct record *step)
+/* What a step has come to; what was staged for it goes, if it is still there. */
+static void tell(struct apply_work *work, struct record *step, int dir, int r)
 {
 	char temp[APPLY_TEMP_MAX];
-	const char *name;
+	apply_temp_name(work, step, temp);
+	work->lost = work->lost || r == -ENOENT;
+	if (r < 0 && r != -EAGAIN && step->action != ACTION_DELETE)
+		apply_discard(dir, temp, step->new_ino);
+	if (r == -ESTALE)
+		apply_set(work, step, APPLY_CONFLICT, 0, why_changed);
+	else if (r == -ENOTEMPTY)
+		apply_set(work, step, APPLY_CONFLICT, 0, why_stays);
+	else if (r == -EEXIST)
+		apply_set(work, step, APPLY_CONFLICT, 0, "it is on the host now");
+	else if (r == -EAGAIN)
+		apply_set(work, step, APPLY_FAILED, 0, why_restless);
+	else if (r < 0)
+		apply_set(work, step, APPLY_FAILED, -r,
+			step->action == ACTION_DELETE ? "it could not be removed"
+						      : "it could not be put in its place");
+	else if (step->root != APPLY_NONE)
+		work->steps[step->root].touched = true;
+}
+
+/* In a journal: what it left in half. Is there nothing more to do? */
+static bool settle(
+	struct apply_work *work, struct record *step, int dir, const char *name, const char *temp)
+{
 	struct stat st;
-	int dir = find_place(work, step, &name);
+	if (work->entries)
+		return false;
+	if (fstatat(dir, temp, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return step->action != ACTION_DELETE; /* it is in its place */
+	if (step->action != ACTION_DELETE && st.st_ino == step->new_ino)
+		return false;
+	int r = apply_place_settle(work, step, dir, name);
+	if (r < 0)
+		apply_set(work, step, APPLY_FAILED, 0, why_restless);
+	return true;
+}
+
+static void commit_one(struct apply_work *work, struct record *step)
+{
+	char temp[APPLY_TEMP_MAX];
+	const char *name, *path = step->change.path;
+	int dir = find_place(work, step, &name), r;
 	if (dir < 0)
 		return;
 	apply_temp_name(work, step, temp);
-	if (fstatat(dir, temp, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		/* In a journal that is carried out, this is a step that was done. */
-		if (work->entries)
-			apply_set(work, step, APPLY_FAILED, errno, "its new file is gone");
-	} else if (step->action == ACTION_SWAP) {
-		swap(work, step, dir, name, temp, &st);
-	} else {
-		put(work, step, dir, name, temp);
-	}
+	if (S_ISDIR(step->base.mode) || S_ISDIR(step->change.mode))
+		dirs_forget(&work->lower[step->change.layer], path, strlen(path));
+	if (settle(work, step, dir, name, temp))
+		r = 0;
+	else if (step->action == ACTION_DELETE)
+		r = apply_place_delete(work, step, dir, name);
+	else
+		r = apply_place_put(work, step, dir, name);
+	tell(work, step, dir, r);
 }
 
-static void commit_delete(struct apply_work *work, struct record *step)
+/* What the bits of a file that stays are to be. */
+static mode_t wanted_bits(const struct record *step, const struct stat *st)
 {
-	const char *name;
+	if (step->action == ACTION_LEND)
+		return step->base.mode & 07777;
+	mode_t inherited = S_ISDIR(st->st_mode) ? st->st_mode & S_ISGID : 0;
+	return (apply_wanted(&step->change) & 01777) | inherited;
+}
+
+/* The time of its content comes with the mode of a file. */
+static int bring_time(struct apply_work *work, const struct record *step, int fd)
+{
 	struct stat st;
-	int dir = find_place(work, step, &name);
-	if (dir < 0)
-		return;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno != ENOENT)
-			apply_set(work, step, APPLY_FAILED, errno, "it cannot be looked at");
-		return;
-	}
-	if (!apply_is_base(&st, &step->base, false)) {
-		apply_set(work, step, APPLY_CONFLICT, 0, why_changed);
-		return;
-	}
-	dirs_forget(&work->lower[step->change.layer], step->change.path, strlen(step->change.path));
-	if (unlinkat(dir, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0)
-		return;
-	if (errno == ENOTEMPTY || errno == EEXIST)
-		apply_set(work, step, APPLY_CONFLICT, 0, "files stay in the host's directory");
-	else
-		apply_set(work, step, APPLY_FAILED, errno, "it could not be removed");
+	AUTO_FD own = apply_open_new(work, &step->change, O_PATH, &st);
+	return own < 0 ? own : dirs_set_mtime(fd, &st.st_mtim);
 }
 
 static void commit_mode(struct apply_work *work, struct record *step)
@@ -201,22 +138,23 @@ static void commit_mode(struct apply_work *work, struct record *step)
 			apply_set(work, step, APPLY_FAILED, errnum, "it cannot be opened");
 		return;
 	}
-	mode_t want = apply_wanted(&step->change) & 01777;
-	if (S_ISDIR(st.st_mode))
-		want |= st.st_mode & S_ISGID;
-	if (step->action == ACTION_LEND)
-		want = step->base.mode & 07777;
+	mode_t want = wanted_bits(step, &st);
 	bool same = st.st_ino == step->base.ino && ((st.st_mode ^ step->base.mode) & S_IFMT) == 0 &&
 		    (S_ISDIR(st.st_mode) || st.st_nlink == 1);
-	if (same && S_ISREG(st.st_mode) && (st.st_mode & 07777) != want)
+	bool moded = (st.st_mode & 07777) == want;
+	if (same && S_ISREG(st.st_mode) && !moded)
 		same = apply_is_base(&st, &step->base, false);
 	if (!same) {
 		apply_set(work, step, APPLY_CONFLICT, 0, why_changed);
 		return;
 	}
-	int r = (st.st_mode & 07777) == want ? 0 : dirs_chmod(fd, want);
+	int r = moded ? 0 : dirs_chmod(fd, want);
 	if (r < 0)
 		apply_set(work, step, APPLY_FAILED, -r, "its mode could not be set");
+	else if (!S_ISDIR(st.st_mode) &&
+		 st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec ==
+			 step->base.mtime_ns)
+		(void)bring_time(work, step, fd);
 }
 
 /* What lies in a directory that did not get to its place did not either. */
@@ -233,23 +171,67 @@ static void tell_inside(struct apply_work *work)
 	}
 }
 
-void apply_commit(struct apply_work *work)
+static int deepest_first(const void *a, const void *b)
+{
+	const struct change *one = &(*(struct record *const *)a)->change;
+	const struct change *other = &(*(struct record *const *)b)->change;
+	if (one->layer != other->layer)
+		return one->layer < other->layer ? 1 : -1;
+	return records_path_order(other->path, one->path, strlen(one->path));
+}
+
+/* The modes of directories last, as they may lock what is in them. */
+static void commit_dirs(struct apply_work *work)
+{
+	struct record **list = ARENA_ARRAY(work->arena, work->count + 1, struct record *);
+	size_t count = 0;
+	for (size_t i = 0; i < work->count; i++)
+		if (work->steps[i].action == ACTION_DIR_MODE ||
+			work->steps[i].action == ACTION_LEND)
+			list[count++] = &work->steps[i];
+	if (count > 0)
+		qsort(list, count, sizeof *list, deepest_first);
+	for (size_t i = 0; i < count; i++)
+		commit_mode(work, list[i]);
+}
+
+/* What was staged is nowhere in the tree: say at least what it is called. */
+static void tell_lost(struct apply_work *work)
+{
+	char temp[APPLY_TEMP_MAX];
+	for (size_t i = 0; i < work->count; i++) {
+		struct record *step = &work->steps[i];
+		if (!step->lost || !work->entries || step->entry == APPLY_NONE)
+			continue;
+		apply_temp_name(work, step, temp);
+		apply_note(work, step,
+			arena_printf(work->told,
+				"its directory is gone from the host, and '%s' with it", temp));
+	}
+}
+
+int apply_commit(struct apply_work *work)
 {
 	for (size_t i = work->count; i-- > 0;)
 		if (work->steps[i].action == ACTION_DELETE)
-			commit_delete(work, &work->steps[i]);
+			commit_one(work, &work->steps[i]);
 	for (size_t i = 0; i < work->count; i++)
 		if (work->steps[i].action == ACTION_PUT || work->steps[i].action == ACTION_SWAP)
-			commit_new(work, &work->steps[i]);
+			commit_one(work, &work->steps[i]);
 	for (size_t i = work->count; i-- > 0;)
 		if (work->steps[i].action == ACTION_MODE)
 			commit_mode(work, &work->steps[i]);
-	/* The modes of directories last, as they may lock what is in them. */
+	for (size_t i = 0; i < work->count; i++)
+		if (work->steps[i].action == ACTION_DIR_MODE && work->steps[i].root != APPLY_NONE)
+			work->steps[work->steps[i].root].touched = true;
 	for (size_t i = work->count; i-- > 0;)
-		if (work->steps[i].action == ACTION_DIR_MODE ||
-			work->steps[i].action == ACTION_LEND)
-			commit_mode(work, &work->steps[i]);
+		if (work->steps[i].action == ACTION_TIMES)
+			apply_commit_times(work, &work->steps[i]);
+	commit_dirs(work);
 	tell_inside(work);
+	int r = work->lost ? apply_sweep(work) : 0;
+	tell_lost(work);
+	return r;
 }
 
 void apply_sync(struct apply_work *work)
@@ -266,5 +248,6 @@ void apply_sync(struct apply_work *work)
 
 void apply_temp_name(const struct apply_work *work, const struct record *step, char *ret_name)
 {
-	snprintf(ret_name, APPLY_TEMP_MAX, ".agentbox-apply-%s-%zu", work->tag, step->seq);
+	snprintf(ret_name, APPLY_TEMP_MAX, ".agentbox-apply-%s-%llu", work->tag,
+		(unsigned long long)step->seq);
 }

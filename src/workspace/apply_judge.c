@@ -60,16 +60,14 @@ bool apply_is_base(const struct stat *st, const struct apply_base *base, bool ex
 static size_t find_parent(const struct apply_work *work, size_t index)
 {
 	const struct change *c = &work->steps[index].change;
-	const char *slash = strrchr(c->path, '/');
-	if (!slash)
-		return APPLY_NONE;
-	size_t len = (size_t)(slash - c->path), low = 0, high = index;
+	const char *slash = strrchr(c->path, '/'), *path = slash ? c->path : ".";
+	size_t len = slash ? (size_t)(slash - c->path) : 1, low = 0, high = index;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct change *m = &work->steps[middle].change;
 		int order = m->layer < c->layer ? -1 : m->layer > c->layer ? 1 : 0;
 		if (order == 0)
-			order = records_path_order(m->path, c->path, len);
+			order = records_path_order(m->path, path, len);
 		if (order == 0)
 			return middle;
 		if (order < 0)
@@ -132,6 +130,24 @@ static bool same_link(const struct change *c, int dir, const char *name)
 	       memcmp(text, c->target, (size_t)n) == 0;
 }
 
+/*
+ * Of a file or link that the host has already, but perhaps not of that time. In one that is in the
+ * list for more than that somebody has brought it since, and the time is theirs.
+ */
+static int find_time_action(
+	struct apply_work *work, const struct change *c, const struct stat *host)
+{
+	struct stat st;
+	if (!c->quiet)
+		return ACTION_NONE;
+	AUTO_FD own = apply_open_new(work, c, O_PATH, &st);
+	if (own < 0)
+		return own;
+	if (nanoseconds(&st.st_mtim) == nanoseconds(&host->st_mtim))
+		return ACTION_NONE;
+	return host->st_nlink > 1 ? ACTION_PUT : ACTION_MODE;
+}
+
 /* What would have to be done; ACTION_NONE: the host has it already. Or -errno. */
 static int find_action(struct apply_work *work, const struct record *step, int dir,
 	const char *name, const struct stat *host)
@@ -148,7 +164,7 @@ static int find_action(struct apply_work *work, const struct record *step, int d
 	if (S_ISDIR(want))
 		return same_mode ? ACTION_NONE : ACTION_DIR_MODE;
 	if (S_ISLNK(want) && S_ISLNK(host->st_mode) && same_link(c, dir, name))
-		return ACTION_NONE;
+		return find_time_action(work, c, host);
 	if (!S_ISREG(want) || !S_ISREG(host->st_mode))
 		return ACTION_PUT;
 	int r = content_equal(work, step, dir, name, host);
@@ -159,12 +175,12 @@ static int find_action(struct apply_work *work, const struct record *step, int d
 		return ACTION_PUT;
 	/* Its mode is that of its other names, too, which may lie anywhere: it gets a file of its
 	 * own. */
-	if (!same_mode && host->st_nlink > 1)
-		return ACTION_PUT;
-	return same_mode ? ACTION_NONE : ACTION_MODE;
+	if (same_mode)
+		return find_time_action(work, c, host);
+	return host->st_nlink > 1 ? ACTION_PUT : ACTION_MODE;
 }
 
-static const char *conflict_of(const struct record *step, const struct stat *host)
+const char *apply_conflict(const struct record *step, const struct stat *host)
 {
 	const struct apply_base *base = &step->base;
 	if (base->conflict)
@@ -194,6 +210,8 @@ static void judge_host(struct judge *judge, struct record *step)
 			c->kind == CHANGE_DELETED ? NULL : "its directory is gone from the host");
 		return;
 	}
+	if (dir >= 0 && fstat(dir, &st) == 0)
+		step->dir_ino = st.st_ino;
 	if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno == ENOENT)
 			host = NULL;
@@ -208,8 +226,8 @@ static void judge_host(struct judge *judge, struct record *step)
 	else if (c->sensitive && !judge->options->allow_sensitive)
 		apply_set(work, step, APPLY_SENSITIVE, 0,
 			"something outside of the box may run it or obey it");
-	else if (conflict_of(step, host))
-		apply_set(work, step, APPLY_CONFLICT, 0, conflict_of(step, host));
+	else if (apply_conflict(step, host))
+		apply_set(work, step, APPLY_CONFLICT, 0, apply_conflict(step, host));
 	else
 		step->action = (char)action;
 }
@@ -218,6 +236,14 @@ static bool is_special(const struct change *c)
 {
 	return c->kind != CHANGE_DELETED && !S_ISREG(c->mode) && !S_ISDIR(c->mode) &&
 	       !S_ISLNK(c->mode);
+}
+
+/* Has the host something else already in the place of this directory, as it is to have? */
+static bool went_with(const struct apply_work *work, size_t parent)
+{
+	return parent != APPLY_NONE && !S_ISDIR(work->steps[parent].change.mode) &&
+	       work->steps[parent].change.kind != CHANGE_DELETED &&
+	       work->entries[parent].outcome == APPLY_SAME;
 }
 
 static void judge_one(struct judge *judge, size_t index)
@@ -234,6 +260,8 @@ static void judge_one(struct judge *judge, size_t index)
 		apply_set(work, step, APPLY_SKIPPED, 0, "it is a FIFO, a socket or a device");
 	} else if (work->layers[c->layer].lower < 0) {
 		apply_set(work, step, APPLY_SKIPPED, 0, "it belongs to no directory of the host");
+	} else if (c->kind == CHANGE_DELETED && went_with(work, parent)) {
+		apply_set(work, step, APPLY_SAME, 0, NULL);
 	} else if (parent == APPLY_NONE || !apply_makes_dir(&work->steps[parent]) ||
 		   work->entries[parent].outcome == APPLY_SAME) {
 		judge_host(judge, step);
@@ -295,14 +323,27 @@ static void judge_going(struct judge *judge)
 	}
 }
 
+/* Is this directory of the host one that apply may not write as whom it acts there, but may lend
+ * itself the permission? */
+static bool is_lockable(
+	const struct apply_work *work, const struct dirs *dirs, int dir, struct stat *ret)
+{
+	uid_t uid = geteuid();
+	gid_t gid;
+	if (work->self.root)
+		dirs_owner(dirs, &uid, &gid);
+	return uid != 0 && fstat(dir, ret) == 0 && ret->st_uid == uid &&
+	       (ret->st_mode & 0300) != 0300;
+}
+
 /* Directories that the caller owns and may not write, though something in them is to change. */
 static void find_lent(struct judge *judge, size_t changes)
 {
 	struct apply_work *work = judge->work;
 	size_t last = APPLY_NONE;
-	for (size_t i = 0; geteuid() != 0 && i < changes; i++) {
-		struct record *step = &work->steps[i];
-		size_t parent = judge->parents[i];
+	for (size_t i = 0; i < changes; i++) {
+		const struct record *step = &work->steps[i];
+		size_t parent = judge->parents[i], layer = step->change.layer;
 		struct stat st;
 		if (step->action != ACTION_PUT && step->action != ACTION_SWAP &&
 			step->action != ACTION_DELETE)
@@ -310,20 +351,20 @@ static void find_lent(struct judge *judge, size_t changes)
 		if (parent != APPLY_NONE && work->steps[parent].action == ACTION_DIR_MODE)
 			continue;
 		const char *path = step->change.path, *name;
-		int dir = dirs_parent(&work->lower[step->change.layer], path, &name);
-		if (dir < 0 || name == path || fstat(dir, &st) < 0 || st.st_uid != geteuid() ||
-			(st.st_mode & 0300) == 0300)
+		int dir = dirs_parent(&work->lower[layer], path, &name);
+		if (dir < 0 || !is_lockable(work, &work->lower[layer], dir, &st))
 			continue;
 		if (last != APPLY_NONE && work->steps[last].base.ino == st.st_ino)
 			continue;
 		struct record *lent =
 			arena_push(work->arena, &work->steps, &work->count, sizeof *lent);
-		step = &work->steps[i];
 		lent->action = ACTION_LEND;
-		lent->entry = APPLY_NONE;
+		lent->entry = lent->root = lent->link = APPLY_NONE;
 		lent->change = (struct change){
-			.path = arena_strndup(work->arena, path, (size_t)(name - path) - 1),
-			.layer = step->change.layer,
+			.path = name == path ? "."
+					     : arena_strndup(work->arena, path,
+						       (size_t)(name - path) - 1),
+			.layer = layer,
 			.kind = CHANGE_MODIFIED,
 			.mode = st.st_mode,
 		};
@@ -347,7 +388,10 @@ void apply_judge(struct apply_work *work, const struct apply_options *options)
 	for (size_t i = 0; i < count; i++)
 		judge_one(&judge, i);
 	judge_going(&judge);
-	if (!options->dry_run)
+	apply_find_links(work, options);
+	if (!options->dry_run) {
 		find_lent(&judge, count);
+		apply_find_times(work, options->started_ns);
+	}
 	arena_free(&arena);
 }

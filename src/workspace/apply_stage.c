@@ -7,27 +7,68 @@
 #include "workspace/apply_work.h"
 #include "base/fd.h"
 #include "workspace/content.h"
-#include "workspace/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Where a step's new file is staged: beside its place, or in the directory that is put. */
-static const char *staged_path(
-	const struct apply_work *work, const struct record *step, struct buf *out)
+/* The directory that is put, which a step lies in, under its temporary name; and no other that
+ * somebody has put there. It is nobody's but ours to look into, so all below it is ours. */
+static int enter_staged(struct apply_work *work, struct apply_cursor *cursor, size_t root)
 {
-	const struct record *root = step->action == ACTION_INSIDE ? &work->steps[step->root] : step;
-	const char *slash = strrchr(root->change.path, '/');
-	size_t dir = slash ? (size_t)(slash - root->change.path) + 1 : 0;
-	char temp[APPLY_TEMP_MAX];
-	apply_temp_name(work, root, temp);
-	out->len = 0;
-	buf_add(out, root->change.path, dir);
-	buf_adds(out, temp);
-	buf_adds(out, step->change.path + strlen(root->change.path));
-	return out->full ? NULL : buf_text(out);
+	const struct record *step = &work->steps[root];
+	struct dirs *lower = &cursor->lower[step->change.layer];
+	const char *name;
+	struct stat st;
+	if (cursor->inside_fd >= 0 && cursor->inside_root == root)
+		return 0;
+	apply_leave_staged(cursor);
+	int dir = dirs_parent(lower, step->change.path, &name);
+	int r = dir < 0 ? dir : apply_act(work, lower);
+	if (r < 0)
+		return r;
+	apply_temp_name(work, step, cursor->temp);
+	AUTO_FD fd = dirs_open_name(dir, cursor->temp, O_PATH | O_DIRECTORY, false);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || st.st_ino != step->new_ino)
+		return -ESTALE;
+	cursor->inside_fd = fd_steal(&fd);
+	cursor->inside_root = root;
+	dirs_init(&cursor->inside, cursor->inside_fd, false);
+	return 0;
+}
+
+void apply_leave_staged(struct apply_cursor *cursor)
+{
+	dirs_free(&cursor->inside);
+	fd_close(&cursor->inside_fd);
+}
+
+/*
+ * Where a step's new file is staged: beside its place, or in the directory that is put. The
+ * directory, which is the cursor's; *ret_name lives as long.
+ */
+static int staged_dir(struct apply_work *work, struct apply_cursor *cursor,
+	const struct record *step, const char **ret_name)
+{
+	struct dirs *lower = &cursor->lower[step->change.layer];
+	struct stat st;
+	if (step->action == ACTION_INSIDE) {
+		const struct record *root = &work->steps[step->root];
+		int r = enter_staged(work, cursor, step->root);
+		const char *path = step->change.path + strlen(root->change.path) + 1;
+		return r < 0 ? r : dirs_parent(&cursor->inside, path, ret_name);
+	}
+	int dir = dirs_parent(lower, step->change.path, ret_name);
+	int r = dir < 0 ? dir : apply_act(work, lower);
+	if (r == 0 && step->dir_ino && (fstat(dir, &st) < 0 || st.st_ino != step->dir_ino))
+		r = -ESTALE;
+	apply_temp_name(work, step, cursor->temp);
+	*ret_name = cursor->temp;
+	return r < 0 ? r : dir;
 }
 
 /*
@@ -46,12 +87,6 @@ static int give_owner(int fd, int dir, const char *place)
 	if (own.st_uid == st.st_uid && own.st_gid == st.st_gid)
 		return 0;
 	return fchown(fd, st.st_uid, st.st_gid) < 0 ? -errno : 0;
-}
-
-static int set_times(int dir, const char *name, const struct stat *from)
-{
-	const struct timespec times[2] = { from->st_atim, from->st_mtim };
-	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
 int apply_open_new(
@@ -80,23 +115,50 @@ static int fill_file(int from, int to, const struct record *step, const struct s
 		       : 0;
 }
 
-static int stage_file(struct apply_work *work, const struct record *step, int dir, const char *temp,
-	const char *place)
+/* Another name of a file that is staged already. 0 or -errno. */
+static int stage_again(struct apply_work *work, struct record *step, int dir, const char *temp)
 {
+	const struct record *first = &work->steps[step->link];
+	const char *name;
+	char path[40];
 	struct stat st;
+	if (first->action == ACTION_NONE || !first->new_ino)
+		return -ENOENT;
+	int there = staged_dir(work, work->linked, first, &name);
+	AUTO_FD fd = there < 0 ? there : dirs_open_name(there, name, O_PATH, false);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || st.st_ino != first->new_ino || !S_ISREG(st.st_mode))
+		return -ESTALE;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, path, dir, temp, AT_SYMLINK_FOLLOW) < 0)
+		return -errno;
+	step->new_ino = st.st_ino;
+	return 0;
+}
+
+static int stage_file(
+	struct apply_work *work, struct record *step, int dir, const char *temp, const char *place)
+{
+	struct stat st, own;
+	if (step->link != APPLY_NONE && stage_again(work, step, dir, temp) == 0)
+		return 0;
+	if (step->link != APPLY_NONE)
+		apply_note(work, step, "it is a file of its own, as it could not be linked");
 	AUTO_FD from = apply_open_new(work, &step->change, O_RDONLY | O_NONBLOCK | O_NOCTTY, &st);
 	if (from < 0)
 		return from;
 	AUTO_FD to = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (to < 0)
+	if (to < 0 || fstat(to, &own) < 0)
 		return -errno;
+	step->new_ino = own.st_ino;
 	int r = fill_file(from, to, step, &st);
 	return r < 0 ? r : give_owner(to, dir, place);
 }
 
-static int stage_link(struct apply_work *work, const struct record *step, int dir, const char *temp)
+static int stage_link(struct apply_work *work, struct record *step, int dir, const char *temp)
 {
-	struct stat st;
+	struct stat st, own;
 	char text[4097];
 	AUTO_FD link = apply_open_new(work, &step->change, O_PATH, &st);
 	if (link < 0)
@@ -108,20 +170,37 @@ static int stage_link(struct apply_work *work, const struct record *step, int di
 	/* Exactly what the list shows is made, or nothing. */
 	if (step->change.target && strcmp(text, step->change.target) != 0)
 		return -ESTALE;
-	if (symlinkat(text, dir, temp) < 0)
+	const struct timespec times[2] = { st.st_atim, st.st_mtim };
+	if (symlinkat(text, dir, temp) < 0 || fstatat(dir, temp, &own, AT_SYMLINK_NOFOLLOW) < 0 ||
+		utimensat(dir, temp, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	return set_times(dir, temp, &st);
+	step->new_ino = own.st_ino;
+	return 0;
 }
 
-static int stage_one(struct apply_work *work, struct record *step, struct buf *path)
+/* Nobody but us can look into it, or has anything in it. */
+static int stage_dir(struct record *step, int dir, const char *temp)
 {
-	const char *staged = staged_path(work, step, path), *temp;
-	if (!staged)
-		return -ENAMETOOLONG;
-	int dir = dirs_parent(&work->lower[step->change.layer], staged, &temp);
+	struct stat st;
+	if (mkdirat(dir, temp, 0700) < 0)
+		return -errno;
+	AUTO_FD fd = dirs_open_name(dir, temp, O_PATH | O_DIRECTORY, false);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
+		return -ESTALE;
+	step->new_ino = st.st_ino;
+	return 0;
+}
+
+static int stage_one(struct apply_work *work, struct record *step)
+{
+	const char *temp, *place = NULL;
+	int dir = staged_dir(work, work->staged, step, &temp);
 	if (dir < 0)
 		return dir;
-	const char *place = NULL;
 	if (step->action != ACTION_INSIDE) {
 		place = strrchr(step->change.path, '/');
 		place = place ? place + 1 : step->change.path;
@@ -130,7 +209,7 @@ static int stage_one(struct apply_work *work, struct record *step, struct buf *p
 		return stage_file(work, step, dir, temp, place);
 	if (S_ISLNK(step->change.mode))
 		return stage_link(work, step, dir, temp);
-	return mkdirat(dir, temp, 0700) < 0 ? -errno : 0;
+	return stage_dir(step, dir, temp);
 }
 
 /* What makes it senseless to try the next one. */
@@ -150,46 +229,25 @@ static bool is_fatal(int r)
 	}
 }
 
-int apply_discard(int dir, const char *temp)
-{
-	struct tree_report report = { 0 };
-	if (unlinkat(dir, temp, 0) == 0 || errno == ENOENT)
-		return 0;
-	if (errno != EISDIR && errno != EPERM)
-		return -errno;
-	AUTO_FD place = dirs_open_name(dir, temp, O_PATH | O_DIRECTORY, false);
-	if (place < 0)
-		return place;
-	int r = dirs_chmod(place, 0700);
-	AUTO_FD tree = r < 0 ? r : openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (tree < 0)
-		return r < 0 ? r : -errno;
-	r = tree_clear(tree, &report);
-	if (r < 0)
-		return r;
-	return unlinkat(dir, temp, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
-}
-
 /* A file that could not be staged as a whole is no file. */
-static void give_up(struct apply_work *work, struct record *step, struct buf *path, int errnum)
+static void give_up(struct apply_work *work, struct record *step, int errnum)
 {
-	const char *staged = staged_path(work, step, path), *temp;
-	int dir = staged ? dirs_parent(&work->lower[step->change.layer], staged, &temp) : -ENOENT;
-	if (dir >= 0)
-		apply_discard(dir, temp);
+	const char *temp;
+	int dir = staged_dir(work, work->staged, step, &temp);
+	if (dir >= 0 && step->new_ino)
+		apply_discard(dir, temp, step->new_ino);
 	apply_set(work, step, APPLY_FAILED, errnum, "it could not be copied");
 }
 
-int apply_finish_dir(struct apply_work *work, const struct record *step, int dir, const char *name)
+int apply_finish_dir(struct apply_work *work, const struct record *step, int fd)
 {
 	struct stat from, st;
 	AUTO_FD own = apply_open_new(work, &step->change, O_PATH | O_DIRECTORY, &from);
-	AUTO_FD fd = dirs_open_name(dir, name, O_PATH | O_DIRECTORY, false);
-	if (own < 0 || fd < 0)
-		return own < 0 ? own : fd;
+	if (own < 0)
+		return own;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	int r = set_times(dir, name, &from);
+	int r = dirs_set_mtime(fd, &from.st_mtim);
 	/* A group's bit that the host's directory above handed down stays. */
 	mode_t mode = (apply_wanted(&step->change) & 01777) | (st.st_mode & S_ISGID);
 	return r < 0 ? r : dirs_chmod(fd, mode);
@@ -197,46 +255,23 @@ int apply_finish_dir(struct apply_work *work, const struct record *step, int dir
 
 /* Modes and times of the directories inside of a new one; from the deepest, as the mode may lock.
  */
-static void finish_dirs(struct apply_work *work, struct buf *path)
+static void finish_dirs(struct apply_work *work)
 {
 	for (size_t i = work->count; i-- > 0;) {
 		struct record *step = &work->steps[i];
 		const char *name;
 		if (step->action != ACTION_INSIDE || !S_ISDIR(step->change.mode))
 			continue;
-		const char *staged = staged_path(work, step, path);
-		int dir = staged ? dirs_parent(&work->lower[step->change.layer], staged, &name)
-				 : -ENOENT;
-		int r = dir < 0 ? dir : apply_finish_dir(work, step, dir, name);
+		int dir = staged_dir(work, work->staged, step, &name);
+		AUTO_FD fd = dir < 0 ? dir : dirs_open_name(dir, name, O_PATH | O_DIRECTORY, false);
+		int r = fd < 0 ? fd : apply_finish_dir(work, step, fd);
 		if (r < 0 && work->entries)
 			apply_set(work, step, APPLY_FAILED, -r, "its mode could not be set");
 	}
 }
 
-/* Let a directory be written for as long as it takes. */
-static int lend(struct apply_work *work, struct record *step)
+static int stage_all(struct apply_work *work)
 {
-	const char *name;
-	struct stat st;
-	int dir = dirs_parent(&work->lower[step->change.layer], step->change.path, &name);
-	AUTO_FD fd = dir < 0 ? dir : dirs_open_name(dir, name, O_PATH | O_DIRECTORY, false);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0 || st.st_ino != step->base.ino || st.st_mode != step->base.mode)
-		return -ESTALE;
-	return dirs_chmod(fd, st.st_mode | 0700);
-}
-
-int apply_stage(struct apply_work *work)
-{
-	AUTO_BUF path = { 0 };
-	int r = 0;
-	for (size_t i = 0; i < work->count && r == 0; i++) {
-		struct record *step = &work->steps[i];
-		bool locked = geteuid() != 0 && (step->base.mode & 0300) != 0300;
-		if (step->action == ACTION_LEND || (step->action == ACTION_DIR_MODE && locked))
-			lend(work, step); /* where it fails, what is in it will tell */
-	}
 	for (size_t i = 0; i < work->count; i++) {
 		struct record *step = &work->steps[i];
 		if (step->action == ACTION_INSIDE &&
@@ -249,59 +284,26 @@ int apply_stage(struct apply_work *work)
 			step->action != ACTION_INSIDE)
 			continue;
 		/* A swap for a file stages one, a swap for nothing does not exist. */
-		r = stage_one(work, step, &path);
+		int r = stage_one(work, step);
 		if (r < 0 && is_fatal(r))
 			return r;
 		if (r < 0)
-			give_up(work, step, &path, -r);
+			give_up(work, step, -r);
 	}
-	finish_dirs(work, &path);
+	finish_dirs(work);
 	return 0;
 }
 
-/* The directory that a step's place is in; -ENOENT when what was there cannot be reached any more.
- */
-static int place_of(struct apply_work *work, const struct record *step, const char **ret_name)
+int apply_stage(struct apply_work *work)
 {
-	int dir = dirs_parent(&work->lower[step->change.layer], step->change.path, ret_name);
-	return dir == -ELOOP || dir == -ENOTDIR || dir == -EXDEV ? -ENOENT : dir;
-}
-
-static int unlend(struct apply_work *work, const struct record *step)
-{
-	const char *name;
-	struct stat st;
-	int dir = place_of(work, step, &name);
-	AUTO_FD fd = dir < 0 ? dir : dirs_open_name(dir, name, O_PATH | O_DIRECTORY, false);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return fd == -ENOENT || fd >= 0 ? 0 : fd;
-	if (st.st_ino != step->base.ino || st.st_mode != (step->base.mode | 0700))
-		return 0;
-	return dirs_chmod(fd, step->base.mode);
-}
-
-int apply_take_back(struct apply_work *work)
-{
-	int failed = 0;
 	for (size_t i = 0; i < work->count; i++) {
 		struct record *step = &work->steps[i];
-		char temp[APPLY_TEMP_MAX];
-		const char *name;
-		if (step->action != ACTION_PUT && step->action != ACTION_SWAP)
-			continue;
-		int dir = place_of(work, step, &name);
-		apply_temp_name(work, step, temp);
-		int r = dir < 0 ? dir : apply_discard(dir, temp);
-		if (r < 0 && r != -ENOENT)
-			failed = r;
+		bool locked = (step->base.mode & 0300) != 0300;
+		if (step->action == ACTION_LEND || (step->action == ACTION_DIR_MODE && locked))
+			apply_lend(work, step); /* where it fails, what is in it will tell */
 	}
-	for (size_t i = work->count; i-- > 0;) {
-		struct record *step = &work->steps[i];
-		int r = 0;
-		if (step->action == ACTION_LEND || step->action == ACTION_DIR_MODE)
-			r = unlend(work, step);
-		if (r < 0)
-			failed = r;
-	}
-	return failed;
+	int r = stage_all(work);
+	apply_leave_staged(work->staged);
+	apply_leave_staged(work->linked);
+	return r;
 }

@@ -31,7 +31,10 @@ struct finder {
 	struct buf path;
 	char *block, *other, *scratch;
 	size_t max, text;
-	struct changes *ret;
+	struct changes *ret; /* NULL: they are told one by one */
+	changes_visit *visit;
+	void *data;
+	bool quiet;
 	struct err *err;
 };
 
@@ -194,12 +197,13 @@ static bool is_sensitive(unsigned says, const struct pair *pair)
 }
 
 /* Add the text of a link to an entry. */
-static int add_target(struct finder *finder, const struct files_place *place, struct change *change)
+static int add_target(struct finder *finder, const struct files_place *place, struct arena *arena,
+	struct change *change)
 {
 	long len = files_link_text(place, finder->block);
 	if (len < 0)
 		return (int)len;
-	change->target = arena_strndup(&finder->ret->arena, finder->block, (size_t)len);
+	change->target = arena_strndup(arena, finder->block, (size_t)len);
 	change->escapes = change->kind != CHANGE_DELETED &&
 			  files_link_escapes(finder->layer->root, change->path, change->target);
 	return 0;
@@ -220,15 +224,48 @@ static bool has_room(struct finder *finder, const struct stat *st)
 	return true;
 }
 
-static int add(struct finder *finder, const struct pair *pair, bool held)
+/* Fill in what is known; 0 or -1 with an error. */
+static int describe(
+	struct finder *finder, const struct pair *pair, struct arena *arena, struct change *change)
 {
 	int tree = pair->there[WALK_UPPER] ? WALK_UPPER : WALK_LOWER;
 	const struct files_place *place = &pair->place[tree];
+	change->layer = finder->index;
+	change->kind = tree == WALK_LOWER        ? CHANGE_DELETED
+		       : pair->there[WALK_LOWER] ? CHANGE_MODIFIED
+						 : CHANGE_CREATED;
+	change->mode = place->st.st_mode;
+	change->size = S_ISREG(change->mode) ? (uint64_t)place->st.st_size : 0;
+	change->sensitive = is_sensitive(finder->says, pair);
+	change->held = finder->says & MATCH_HELD;
+	int r = S_ISLNK(change->mode) ? add_target(finder, place, arena, change) : 0;
+	/* A link of the lower tree that went away meanwhile was there all the same. */
+	if (r == 0 || (tree == WALK_LOWER && (r == -ENOENT || r == -EINVAL)))
+		return 0;
+	return fail(finder, tree, -r);
+}
+
+static int tell(struct finder *finder, const struct pair *pair, bool quiet)
+{
+	struct arena arena = { 0 };
+	struct change change = { .path = buf_text(&finder->path), .quiet = quiet };
+	int r = describe(finder, pair, &arena, &change);
+	if (r == 0)
+		r = finder->visit(finder->data, &change, finder->err);
+	arena_free(&arena);
+	return r;
+}
+
+static int add(struct finder *finder, const struct pair *pair, bool quiet)
+{
+	int tree = pair->there[WALK_UPPER] ? WALK_UPPER : WALK_LOWER;
 	/* Hidden before the command began, or protected: it was not the command that took it away.
 	 */
-	if (held && tree == WALK_LOWER)
+	if ((finder->says & MATCH_HELD) && (tree == WALK_LOWER || quiet))
 		return 0;
-	if (!has_room(finder, &place->st)) {
+	if (finder->visit)
+		return tell(finder, pair, quiet);
+	if (!has_room(finder, &pair->place[tree].st)) {
 		if (finder->max)
 			return 0;
 		return err_set(finder->err, ERR_no_resources, 0,
@@ -238,19 +275,23 @@ static int add(struct finder *finder, const struct pair *pair, bool held)
 	struct changes *ret = finder->ret;
 	struct change *change = arena_push(&ret->arena, &ret->list, &ret->count, sizeof *ret->list);
 	change->path = arena_strndup(&ret->arena, finder->path.data, finder->path.len);
-	change->layer = finder->index;
-	change->kind = tree == WALK_LOWER        ? CHANGE_DELETED
-		       : pair->there[WALK_LOWER] ? CHANGE_MODIFIED
-						 : CHANGE_CREATED;
-	change->mode = place->st.st_mode;
-	change->size = S_ISREG(change->mode) ? (uint64_t)place->st.st_size : 0;
-	change->sensitive = is_sensitive(finder->says, pair);
-	change->held = held;
-	int r = S_ISLNK(change->mode) ? add_target(finder, place, change) : 0;
-	/* A link of the lower tree that went away meanwhile was there all the same. */
-	if (r == 0 || (tree == WALK_LOWER && (r == -ENOENT || r == -EINVAL)))
-		return 0;
-	return fail(finder, tree, -r);
+	change->quiet = quiet;
+	return describe(finder, pair, &ret->arena, change);
+}
+
+/*
+ * The same in both trees to all who do not look at times and links. What has other names in the
+ * layer may have got them there.
+ */
+static bool is_quiet(const struct finder *finder, const struct pair *pair)
+{
+	const struct stat *a = &pair->place[WALK_UPPER].st, *b = &pair->place[WALK_LOWER].st;
+	mode_t type = a->st_mode & S_IFMT;
+	if (!finder->quiet || pair->covered ||
+		(type != S_IFREG && type != S_IFDIR && type != S_IFLNK))
+		return false;
+	return a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec ||
+	       (type == S_IFREG && a->st_nlink > 1);
 }
 
 /* Hand the sides over to the walk, with the patterns' state. */
@@ -290,11 +331,12 @@ static int visit(struct finder *finder, const struct walk_frame *frame, struct p
 	if (r < 0)
 		return -1;
 	bool below = pair->side[0].there || pair->side[1].there;
-	if (r == 1 && !below)
+	bool quiet = r == 1 && is_quiet(finder, pair);
+	if (r == 1 && !below && !quiet)
 		return 0;
 	finder->says = patterns_step(
 		&finder->patterns, frame->state, pair->name, strlen(pair->name), finder->state);
-	if (r == 0 && add(finder, pair, finder->says & MATCH_HELD) < 0)
+	if ((r == 0 || quiet) && add(finder, pair, quiet) < 0)
 		return -1;
 	return below ? descend(finder, pair, frame->full) : 0;
 }
@@ -324,6 +366,27 @@ static int step(struct finder *finder)
 	return r;
 }
 
+/* The mode of the tree's own directory, without set-id bits, which a layer's top never has. */
+static int compare_tops(struct finder *finder, struct pair *top)
+{
+	if (!top->side[WALK_LOWER].there)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		top->there[i] = true;
+		top->place[i].st = top->side[i].st;
+		top->place[i].st.st_mode &= S_IFMT | 01777;
+	}
+	bool same = top->place[WALK_UPPER].st.st_mode == top->place[WALK_LOWER].st.st_mode;
+	if (same && !is_quiet(finder, top))
+		return 0;
+	finder->says = 0;
+	if (buf_adds(&finder->path, ".") < 0)
+		return fail(finder, WALK_UPPER, ENOMEM);
+	int r = add(finder, top, same);
+	cut_path(finder, 0);
+	return r;
+}
+
 /* Both tops. */
 static int enter(struct finder *finder)
 {
@@ -335,6 +398,8 @@ static int enter(struct finder *finder)
 		r = walk_open(WALK_LOWER, layer->lower, ".", full, &top.side[WALK_LOWER]);
 		r = r < 0 ? fail(finder, WALK_LOWER, -r) : 0;
 	}
+	if (r == 0)
+		r = compare_tops(finder, &top);
 	if (r == 0) {
 		patterns_start(&finder->patterns, layer->root, finder->top);
 		r = descend(finder, &top, full);
@@ -373,33 +438,50 @@ static void add_patterns(struct finder *finder, const struct changes_rules *rule
 		patterns_add(set, &finder->arena, PATTERN_HELD, *p);
 }
 
+static int find_all(struct finder *finder, const struct changes_layer *layers, size_t count,
+	const struct changes_rules *rules)
+{
+	struct arena *arena = &finder->arena;
+	add_patterns(finder, rules);
+	finder->quiet = rules && rules->quiet;
+	finder->top = ARENA_ARRAY(arena, finder->patterns.count, uint64_t);
+	finder->state = ARENA_ARRAY(arena, finder->patterns.count, uint64_t);
+	finder->block = arena_alloc(arena, FILES_BLOCK);
+	finder->other = arena_alloc(arena, FILES_BLOCK);
+	finder->scratch = arena_alloc(arena, WALK_SCRATCH);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		finder->layer = &layers[i];
+		finder->index = i;
+		r = find_layer(finder);
+	}
+	buf_free(&finder->path);
+	arena_free(arena);
+	return r;
+}
+
 int changes_find(const struct changes_layer *layers, size_t count,
 	const struct changes_rules *rules, size_t max, struct changes *ret, struct err *err)
 {
 	struct changes found = { .root_count = count };
 	struct finder finder = { .max = max, .ret = &found, .err = err };
-	add_patterns(&finder, rules);
-	finder.top = ARENA_ARRAY(&finder.arena, finder.patterns.count, uint64_t);
-	finder.state = ARENA_ARRAY(&finder.arena, finder.patterns.count, uint64_t);
-	finder.block = arena_alloc(&finder.arena, FILES_BLOCK);
-	finder.other = arena_alloc(&finder.arena, FILES_BLOCK);
-	finder.scratch = arena_alloc(&finder.arena, WALK_SCRATCH);
 	const char **roots = ARENA_ARRAY(&found.arena, count + 1, const char *);
 	found.roots = roots;
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		roots[i] = arena_strdup(&found.arena, layers[i].root);
-		finder.layer = &layers[i];
-		finder.index = i;
-		r = find_layer(&finder);
-	}
-	buf_free(&finder.path);
-	arena_free(&finder.arena);
+	int r = find_all(&finder, layers, count, rules);
 	if (r < 0)
 		arena_free(&found.arena);
 	else
 		*ret = found;
 	return r;
+}
+
+int changes_each(const struct changes_layer *layers, size_t count,
+	const struct changes_rules *rules, changes_visit *call, void *data, struct err *err)
+{
+	struct finder finder = { .visit = call, .data = data, .err = err };
+	return find_all(&finder, layers, count, rules);
 }
 
 void changes_free(struct changes *changes)

@@ -1,7 +1,8 @@
 /*
  * changes: what a private layer of overlayfs holds, against the tree below it, as an exact list of
  * changes: the same that comparing the tree before with the tree that the command saw would give
- * (names, types, sizes, modes, contents, texts of links; not times, owners or link counts).
+ * (names, types, sizes, modes, contents, texts of links; not times, owners or link counts). The
+ * tree's own directory is in it as ".", when its mode changed.
  *
  * It looks at what the layer has and at what was taken away, never at the rest: the cost is in
  * proportion to what changed. Both trees may hold anything that an enemy left: nothing is followed,
@@ -43,6 +44,7 @@ struct changes_rules {
 	const char *const
 		*held; /* patterns as in filesystem.hide, .protect; NULL-terminated, or NULL */
 	const char *const *sensitive; /* likewise: filesystem.sensitive */
+	bool quiet; /* list also what differs in its times or hard links alone: change.quiet */
 };
 
 /*
@@ -62,6 +64,14 @@ struct changes_rules {
 int changes_find(const struct changes_layer *layers, size_t count,
 	const struct changes_rules *rules, size_t max, struct changes *ret, struct err *err);
 void changes_free(struct changes *changes);
+
+/*
+ * The same without a list and without a maximum: `call` is called for each change, in order. The
+ * change and its strings live until it returns: 0, or -1 with *err, which is the end.
+ */
+typedef int changes_visit(void *data, const struct change *change, struct err *err);
+int changes_each(const struct changes_layer *layers, size_t count,
+	const struct changes_rules *rules, changes_visit *call, void *data, struct err *err);
 
 /*
  * May something outside of the box run this file later, or act on it without being asked: hooks,

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,20 @@ int dirs_chmod(int fd, unsigned mode)
 	char path[40];
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	return chmod(path, mode & 07777) < 0 ? -errno : 0;
+}
+
+int dirs_set_mtime(int fd, const struct timespec *time)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, *time };
+	char path[40];
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return utimensat(AT_FDCWD, path, times, 0) < 0 ? -errno : 0;
+}
+
+void dirs_owner(const struct dirs *dirs, uid_t *ret_uid, gid_t *ret_gid)
+{
+	*ret_uid = dirs->depth ? dirs->at[dirs->depth - 1].uid : dirs->uid;
+	*ret_gid = dirs->depth ? dirs->at[dirs->depth - 1].gid : dirs->gid;
 }
 
 /* Open while the file `locked` has the bits `need`, if it is the caller's own and lacks them. */
@@ -79,24 +94,43 @@ int dirs_open_name(int dir, const char *name, uint64_t flags, bool lend)
 	return open_lent(file, S_ISDIR(st.st_mode) ? 0500 : 0400, dir, name, flags);
 }
 
-/* A part of a path of several names, each of which may have to be lent permission. */
-static int open_part(const struct dirs *dirs, int dir, char *part)
+/* Whoever owns one directory may put any other of theirs, or of root's in theirs, below it. */
+static int watch(int fd, uid_t *uid, gid_t *gid)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (*uid == 0) {
+		*uid = st.st_uid;
+		*gid = st.st_gid;
+	}
+	return 0;
+}
+
+/*
+ * A part of a path of several names, each of which may have to be lent permission. *uid and *gid:
+ * of the directory above, and then of this one, where they are watched.
+ */
+static int open_part(const struct dirs *dirs, int dir, char *part, uid_t *uid, gid_t *gid)
 {
 	/* O_PATH: passing through a directory does not need the right to list it. */
 	const uint64_t flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int r = sys_openat2(dir, part, flags, RESOLVE);
-	if (r != -EACCES || !dirs->lend)
+	int r = dirs->watch ? -EACCES : sys_openat2(dir, part, flags, RESOLVE);
+	if (r != -EACCES || !(dirs->lend || dirs->watch))
 		return r;
 	AUTO_FD fd = -1;
 	for (char *name = part; name;) {
 		char *slash = strchr(name, '/');
 		if (slash)
 			*slash = 0;
-		int next = dirs_open_name(fd < 0 ? dir : fd, name, flags, true);
+		int next = dirs_open_name(fd < 0 ? dir : fd, name, flags, dirs->lend);
 		if (next < 0)
 			return next;
 		fd_close(&fd);
 		fd = next;
+		r = dirs->watch ? watch(fd, uid, gid) : 0;
+		if (r < 0)
+			return r;
 		name = slash ? slash + 1 : NULL;
 	}
 	return fd_steal(&fd);
@@ -151,12 +185,17 @@ static int descend(struct dirs *dirs, const char *path, size_t len)
 		memcpy(part, path + from, to - from);
 		part[to - from] = 0;
 		int dir = dirs->depth ? dirs->at[dirs->depth - 1].fd : dirs->root;
-		int fd = open_part(dirs, dir, part);
+		uid_t uid;
+		gid_t gid;
+		dirs_owner(dirs, &uid, &gid);
+		int fd = open_part(dirs, dir, part, &uid, &gid);
 		if (fd < 0)
 			return fd;
 		if (dirs->depth == DIRS_OPEN)
 			thin_out(dirs);
 		dirs->at[dirs->depth].fd = fd;
+		dirs->at[dirs->depth].uid = uid;
+		dirs->at[dirs->depth].gid = gid;
 		dirs->at[dirs->depth++].len = done = to;
 	}
 	return dirs->depth ? dirs->at[dirs->depth - 1].fd : dirs->root;

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 #define DIRS_OPEN 48 /* descriptors that one of these holds at most */
 
@@ -19,12 +21,18 @@ struct dirs {
 	 * permission to be read is lent it for the moment of opening.
 	 */
 	bool lend;
+	/* Find out who owns the directories on the way. */
+	bool watch;
+	uid_t uid; /* of the tree's own directory, where they are watched */
+	gid_t gid;
 	char *path; /* of the deepest open directory */
 	size_t size;
 	size_t depth;
 	struct {
 		int fd;
 		size_t len; /* of its path */
+		uid_t uid;  /* of the first one on the way that is not root's, else 0 */
+		gid_t gid;
 	} at[DIRS_OPEN];
 };
 
@@ -48,6 +56,13 @@ void dirs_forget(struct dirs *dirs, const char *path, size_t len);
  * descriptor, or -errno.
  */
 int dirs_open_name(int dir, const char *name, uint64_t flags, bool lend);
+
+/* Whose the directory is that was opened last, or who above it could have put it there: the first
+ * owner from the top that is not root. Only of watched ones. */
+void dirs_owner(const struct dirs *dirs, uid_t *ret_uid, gid_t *ret_gid);
+
+/* Set the time of a file's last change of content by an O_PATH descriptor. 0 or -errno. */
+int dirs_set_mtime(int fd, const struct timespec *time);
 
 /* Set a file's permission bits by an O_PATH descriptor. 0 or -errno. */
 int dirs_chmod(int fd, unsigned mode);

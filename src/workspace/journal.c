@@ -7,13 +7,18 @@
  *	   Nothing that was there before has changed (but for the permission of a directory to be
  *	   written, where that is lacking and is lent; the journal knows what it was).
  *	   Interrupted here: the temporary files are removed, permissions are given back.
- *	3. All of it is made to reach the disk; then S becomes C, for commit: one byte.
- *	4. Deletions, renames and modes, each one call of the kernel. Whether one was done shows:
- *the name is gone, the temporary name is gone or holds what was in the place, the mode is right.
+ *	3. All of it is made to reach the disk; then the journal is written once more and replaces
+ *	   the first: C, for commit, and the inodes of what was staged.
+ *	4. Deletions, exchanges, renames, modes, times. What was done shows: the temporary name is
+ *	   gone; or has what was in the place, to be removed; or has something of the host's that
+ *	   was not what was judged, to be put back; or still has what was staged.
  *	   Interrupted here: all steps are gone through once more, and those that are done, passed.
  *	5. The journal is removed.
  *
- * So at each moment each file is what it was or what it is to be.
+ * So at each moment each file is what it was or what it is to be: in its place, but for one that is
+ * to go, which has the temporary name while it is looked at. A directory that is not the one that
+ * it was (by its inode) was moved or replaced by others meanwhile; then all directories of the
+ * tree are searched for the temporary names.
  */
 #define _GNU_SOURCE
 #include "workspace/apply_work.h"
@@ -26,7 +31,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define HEAD      "agentbox-journal 1 "
+#define HEAD      "agentbox-journal 2 "
 #define STATE_AT  (sizeof HEAD - 1)
 #define TAG_AT    (STATE_AT + 2)
 #define TAG_LEN   ((size_t)16)
@@ -44,30 +49,25 @@ static int make_tag(char *tag)
 	return 0;
 }
 
-static int write_steps(struct apply_work *work, int fd)
+static int write_steps(struct apply_work *work, int fd, char phase)
 {
 	struct records_writer writer;
-	size_t seq = 0;
 	records_begin(&writer, fd);
-	buf_addf(&writer.out, "%s%c %s\n", HEAD, STAGING, work->tag);
+	buf_addf(&writer.out, "%s%c %s\n", HEAD, phase, work->tag);
 	for (size_t i = 0; i < work->count; i++) {
-		struct record *step = &work->steps[i];
-		if (step->action == ACTION_NONE || step->action == ACTION_INSIDE)
-			continue;
-		step->seq = seq++;
-		records_put(&writer, step);
+		const struct record *step = &work->steps[i];
+		if (step->action != ACTION_NONE && step->action != ACTION_INSIDE)
+			records_put(&writer, step);
 	}
 	return records_end(&writer);
 }
 
-int journal_begin(struct apply_work *work, int state, const char *name)
+/* Whole, and then in its place. */
+static int write_journal(struct apply_work *work, int state, const char *name, char phase)
 {
 	char fresh[256];
 	if (snprintf(fresh, sizeof fresh, ".new-%s", name) >= (int)sizeof fresh)
 		return -ENAMETOOLONG;
-	int r = make_tag(work->tag);
-	if (r < 0)
-		return r;
 	/* One that is not complete has staged nothing. */
 	if (unlinkat(state, fresh, 0) < 0 && errno != ENOENT)
 		return -errno;
@@ -75,12 +75,24 @@ int journal_begin(struct apply_work *work, int state, const char *name)
 		openat(state, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = write_steps(work, fd);
-	if (r == 0 &&
-		(fsync(fd) < 0 || renameat(state, fresh, state, name) < 0 || fsync(state) < 0))
+	int r = write_steps(work, fd, phase);
+	if (r == 0 && (fsync(fd) < 0 || renameat(state, fresh, state, name) < 0))
 		r = -errno;
-	if (r < 0) {
+	if (r < 0)
 		unlinkat(state, fresh, 0);
+	return r;
+}
+
+int journal_begin(struct apply_work *work, int state, const char *name)
+{
+	size_t seq = 0;
+	int r = make_tag(work->tag);
+	for (size_t i = 0; i < work->count; i++)
+		work->steps[i].seq = seq++;
+	if (r == 0)
+		r = write_journal(work, state, name, STAGING);
+	if (r == 0 && fsync(state) < 0) {
+		r = -errno;
 		unlinkat(state, name, 0);
 	}
 	return r;
@@ -94,14 +106,17 @@ static int write_phase(int fd, char phase)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-int journal_commit(int state, const char *name)
+int journal_commit(struct apply_work *work, int state, const char *name)
 {
-	AUTO_FD fd = openat(state, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	int r = write_phase(fd, COMMIT);
-	/* The caller will take all back: the journal must not say otherwise. */
+	int r = write_journal(work, state, name, COMMIT);
 	if (r < 0)
+		return r;
+	if (fsync(state) == 0)
+		return 0;
+	/* The caller will take all back: the journal must not say otherwise. */
+	r = -errno;
+	AUTO_FD fd = openat(state, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
 		write_phase(fd, STAGING);
 	return r;
 }
@@ -115,7 +130,7 @@ int journal_end(int state, const char *name)
 
 static bool action_known(char action)
 {
-	return action && strchr("psxmdw", action);
+	return action && strchr("psxmdtw", action);
 }
 
 /* The first line and the steps, each of a form that the other parts can rely on. */
@@ -133,11 +148,12 @@ static int parse(struct apply_work *work, const char *text, size_t len, char *re
 	int r = records_read(work->arena, text + FIRST_LEN, len - FIRST_LEN, work->layer_count,
 		&work->steps, &work->count);
 	for (size_t i = 0; r == 0 && i < work->count; i++) {
-		if (!action_known(work->steps[i].action) ||
-			work->layers[work->steps[i].change.layer].lower < 0)
+		struct record *step = &work->steps[i];
+		bool top = strcmp(step->change.path, ".") == 0;
+		if (!action_known(step->action) || (top && !strchr("dtw", step->action)) ||
+			work->layers[step->change.layer].lower < 0)
 			r = -EBADMSG;
-		work->steps[i].entry = APPLY_NONE;
-		work->steps[i].seq = i;
+		step->entry = step->root = step->link = APPLY_NONE;
 	}
 	return r;
 }
@@ -168,15 +184,9 @@ int journal_recover(const struct changes_layer *layers, size_t count, int state,
 	int r = fd_read_file(&arena, fd, RECORDS_FILE_MAX + FIRST_LEN, &text, &len);
 	if (r == 0)
 		r = parse(&work, text, len, &phase);
-	struct apply_self self;
-	if (r == 0)
-		r = apply_become(&work, &self);
 	if (r == 0) {
-		if (phase == STAGING)
-			r = apply_take_back(&work);
-		else
-			apply_commit(&work);
-		int back = apply_return(&self);
+		r = phase == STAGING ? apply_take_back(&work) : apply_commit(&work);
+		int back = apply_return(&work);
 		r = r < 0 ? r : back;
 	}
 	/* A step that failed for good is told of by the apply that follows. */

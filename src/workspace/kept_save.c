@@ -1,9 +1,9 @@
 /* kept_save: writing a kept result. Whoever looks meanwhile sees nothing of it, or all. */
-#define SWEEP_SECONDS 60
 #define _GNU_SOURCE
 #include "workspace/kept.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "workspace/apply_work.h"
 #include "workspace/kept_meta.h"
 #include "workspace/records.h"
 #include "workspace/state.h"
@@ -20,7 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DIRECTORY     (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define SWEEP_SECONDS 60
 
 static int fail(struct err *err, const char *what, int r)
 {
@@ -36,37 +37,46 @@ static int create(int dir, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_base(int dir, const struct changes *changes, const struct apply_base *bases)
-{
+/* The list goes to the file as it is found: it may be longer than memory should hold. */
+struct base_file {
+	struct apply_looking looking;
 	struct records_writer writer;
-	AUTO_FD fd = create(dir, "base");
-	if (fd < 0)
-		return fd;
-	records_begin(&writer, fd);
-	for (size_t i = 0; i < changes->count; i++) {
-		struct record record = {
-			.change = changes->list[i], .base = bases[i], .action = '-'
-		};
-		records_put(&writer, &record);
-	}
-	return records_end(&writer);
+};
+
+static int put_base(void *data, const struct change *change, struct err *err)
+{
+	struct base_file *file = data;
+	struct record record = { .change = *change, .action = '-' };
+	if (apply_look(&file->looking, change, &record.base, err) < 0)
+		return -1;
+	records_put(&file->writer, &record);
+	return 0;
 }
 
 static int save_base(int dir, const struct kept_source *source, struct err *err)
 {
-	struct changes changes = { 0 };
-	struct arena arena = { 0 };
-	struct apply_base *bases;
-	int r = changes_find(source->layers, source->layer_count, &source->rules, 0, &changes, err);
-	if (r == 0)
-		r = apply_bases(source->layers, &changes, source->started_ns, &arena, &bases, err);
-	if (r == 0) {
-		int error = write_base(dir, &changes, bases);
-		r = error < 0 ? fail(err, "the list", error) : 0;
-	}
-	changes_free(&changes);
-	arena_free(&arena);
-	return r;
+	struct base_file file = { .looking = { .layers = source->layers,
+					  .started_ns = source->started_ns } };
+	struct changes_rules rules = source->rules;
+	rules.quiet = true;
+	AUTO_FD fd = create(dir, "base");
+	if (fd < 0)
+		return fail(err, "the list", fd);
+	records_begin(&file.writer, fd);
+	int r = changes_each(source->layers, source->layer_count, &rules, put_base, &file, err);
+	apply_look_end(&file.looking);
+	int error = records_end(&file.writer);
+	return r < 0 ? r : error < 0 ? fail(err, "the list", error) : 0;
+}
+
+/* Its mode is in the list, where that changed. */
+static int same_time(int from, int to)
+{
+	struct stat st;
+	if (fstat(from, &st) < 0)
+		return -errno;
+	const struct timespec times[2] = { st.st_atim, st.st_mtim };
+	return futimens(to, times) < 0 ? -errno : 0;
 }
 
 static int save_layer(int dir, const struct changes_layer *layer, size_t index, struct err *err)
@@ -81,6 +91,8 @@ static int save_layer(int dir, const struct changes_layer *layer, size_t index, 
 	if (to < 0 || from < 0)
 		return fail(err, "a layer", -errno);
 	int r = tree_copy(from, to, TREE_LAYER | TREE_REFLINK, &report);
+	if (r == 0)
+		r = same_time(from, to);
 	return r < 0 ? fail(err, *report.failed ? report.failed : "a layer", r) : 0;
 }
 

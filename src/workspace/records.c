@@ -13,7 +13,16 @@
 #define FLUSH_AT   ((size_t)256 << 10)
 #define TARGET_MAX 4096
 
-enum flags { SENSITIVE = 1, HELD = 2, ESCAPES = 4, TARGET = 8, THERE = 16, CONFLICT = 32 };
+enum flags {
+	SENSITIVE = 1,
+	HELD = 2,
+	ESCAPES = 4,
+	TARGET = 8,
+	THERE = 16,
+	CONFLICT = 32,
+	QUIET = 64,
+	FLAGS_ALL = 127,
+};
 
 void records_escape(struct buf *out, const char *text, size_t len)
 {
@@ -70,7 +79,7 @@ char *records_unescape(struct arena *arena, const char *text, size_t len)
 
 void records_begin(struct records_writer *writer, int fd)
 {
-	*writer = (struct records_writer){ .fd = fd, .last = "" };
+	*writer = (struct records_writer){ .fd = fd };
 }
 
 static void flush(struct records_writer *writer)
@@ -89,7 +98,7 @@ static unsigned flags_of(const struct record *record)
 {
 	const struct change *c = &record->change;
 	return (c->sensitive ? SENSITIVE : 0u) | (c->held ? HELD : 0u) |
-	       (c->escapes ? ESCAPES : 0u) | (c->target ? TARGET : 0u) |
+	       (c->escapes ? ESCAPES : 0u) | (c->target ? TARGET : 0u) | (c->quiet ? QUIET : 0u) |
 	       (record->base.there ? THERE : 0u) | (record->base.conflict ? CONFLICT : 0u);
 }
 
@@ -99,11 +108,14 @@ void records_put(struct records_writer *writer, const struct record *record)
 	const struct apply_base *b = &record->base;
 	struct buf *out = &writer->out;
 	size_t shared = 0;
-	while (c->path[shared] && c->path[shared] == writer->last[shared])
+	while (shared < writer->last.len && c->path[shared] == writer->last.data[shared])
 		shared++;
 	buf_addf(out, "%c %zu %u %o %" PRIu64 " %u %o %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64,
 		record->action, c->layer, (unsigned)c->kind, (unsigned)c->mode, c->size,
 		flags_of(record), (unsigned)b->mode, b->size, b->ino, b->mtime_ns, b->ctime_ns);
+	if (record->action != '-')
+		buf_addf(out, " %" PRIu64 " %" PRIu64 " %" PRIu64, record->seq, record->dir_ino,
+			record->new_ino);
 	buf_addf(out, " %zu ", shared);
 	records_escape(out, c->path + shared, strlen(c->path + shared));
 	if (c->target) {
@@ -111,7 +123,9 @@ void records_put(struct records_writer *writer, const struct record *record)
 		records_escape(out, c->target, strlen(c->target));
 	}
 	buf_adds(out, "\n");
-	writer->last = c->path;
+	writer->last.len = shared;
+	if (buf_adds(&writer->last, c->path + shared) < 0 && writer->error == 0)
+		writer->error = -EFBIG;
 	writer->count++;
 	if (out->len >= FLUSH_AT)
 		flush(writer);
@@ -122,6 +136,7 @@ int records_end(struct records_writer *writer)
 	buf_addf(&writer->out, "end %" PRIu64 "\n", writer->count);
 	flush(writer);
 	buf_free(&writer->out);
+	buf_free(&writer->last);
 	return writer->error;
 }
 
@@ -138,9 +153,17 @@ bool records_path_valid(const char *path)
 	}
 }
 
+static bool is_top(const char *path, size_t len)
+{
+	return len == 1 && path[0] == '.';
+}
+
 int records_path_order(const char *a, const char *b, size_t len)
 {
 	size_t i = 0;
+	bool first = a[0] == '.' && !a[1], second = is_top(b, len);
+	if (first || second)
+		return (int)second - (int)first;
 	while (i < len && a[i] == b[i])
 		i++;
 	/* "/" comes before all other bytes, and the end before "/". */
@@ -221,9 +244,13 @@ static bool read_numbers(struct reader *r, struct record *record, uint64_t *ret_
 	uint64_t layer, kind, mode, base_mode;
 	if (!number(r, 10, r->layer_count - 1, &layer) || !number(r, 10, CHANGE_DELETED, &kind) ||
 		!number(r, 8, 0177777, &mode) || !number(r, 10, INT64_MAX, &c->size) ||
-		!number(r, 10, 63, ret_flags) || !number(r, 8, 0177777, &base_mode) ||
+		!number(r, 10, FLAGS_ALL, ret_flags) || !number(r, 8, 0177777, &base_mode) ||
 		!number(r, 10, INT64_MAX, &b->size) || !number(r, 10, UINT64_MAX, &b->ino) ||
 		!signed_number(r, &b->mtime_ns) || !signed_number(r, &b->ctime_ns))
+		return false;
+	if (record->action != '-' && (!number(r, 10, SIZE_MAX, &record->seq) ||
+					     !number(r, 10, UINT64_MAX, &record->dir_ino) ||
+					     !number(r, 10, UINT64_MAX, &record->new_ino)))
 		return false;
 	c->layer = layer;
 	c->kind = (enum change_kind)kind;
@@ -249,7 +276,9 @@ static int read_path(struct reader *r, struct change *c)
 	if (n < 0)
 		return -EBADMSG;
 	path[shared + (size_t)n] = 0;
-	if (!records_path_valid(path))
+	/* The tree's own directory can be changed, and neither be made nor go. */
+	bool top = strcmp(path, ".") == 0 && c->kind == CHANGE_MODIFIED && S_ISDIR(c->mode);
+	if (!top && !records_path_valid(path))
 		return -EBADMSG;
 	c->path = r->last = path;
 	r->last_len = shared + (size_t)n;
@@ -271,6 +300,7 @@ static int read_record(struct reader *r, struct record *record)
 	c->sensitive = flags & SENSITIVE;
 	c->held = flags & HELD;
 	c->escapes = flags & ESCAPES;
+	c->quiet = flags & QUIET;
 	record->base.there = flags & THERE;
 	record->base.conflict = flags & CONFLICT;
 	if (flags & TARGET) {

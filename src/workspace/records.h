@@ -8,6 +8,7 @@
 #ifndef AGENTBOX_WORKSPACE_RECORDS_H
 #define AGENTBOX_WORKSPACE_RECORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,8 +24,11 @@ struct record {
 	struct change change;
 	struct apply_base base;
 	char action; /* enum apply_action, or "-" */
+	/* Of a step, whose action is not "-": inodes of its directory and of what was staged. */
+	uint64_t seq, dir_ino, new_ino;
 	/* Not in the file; apply's own, see apply_work.h. */
-	size_t entry, root, seq;
+	size_t entry, root, link;
+	bool touched, lost;
 	int errnum;
 };
 
@@ -32,13 +36,12 @@ struct records_writer {
 	int fd; /* borrowed */
 	int error;
 	struct buf out;
-	const char *last; /* the path before; borrowed */
+	struct buf last; /* the path before */
 	uint64_t count;
 	size_t bytes;
 };
 
 void records_begin(struct records_writer *writer, int fd);
-/* `record` and the strings in it must live until the next call. */
 void records_put(struct records_writer *writer, const struct record *record);
 /* Write what is left, and the last line. 0, or the first -errno; -EFBIG past a maximum. */
 int records_end(struct records_writer *writer);
@@ -55,12 +58,13 @@ int records_read(struct arena *arena, const char *text, size_t len, size_t layer
 void records_escape(struct buf *out, const char *text, size_t len);
 char *records_unescape(struct arena *arena, const char *text, size_t len);
 
-/* Is this a relative path whose every component is a real name? */
+/* Is this a relative path whose every component is a real name? ("." is none.) */
 bool records_path_valid(const char *path);
 
 /*
- * The order of a list of changes: name by name, each by its bytes, so that what is in a directory
- * follows it at once. Below, at or above 0, as of strcmp(); b[0..len-1] is the other path.
+ * The order of a list of changes: ".", then name by name, each by its bytes, so that what is in a
+ * directory follows it at once. Below, at or above 0, as of strcmp(); b[0..len-1] is the other
+ * path.
  */
 int records_path_order(const char *a, const char *b, size_t len);
 

@@ -334,7 +334,7 @@ model() {
 	keep
 	for file in meta base; do
 		cp "$state/kept/$id/$file" "$top/saved"
-		for how in 'truncate -s 0' 'truncate -s -3' 'sed -i s/0/../g' 'sed -i 1{s,a$,/etc/passwd,;s,1$,x,}' \
+		for how in 'truncate -s 0' 'truncate -s -3' 'sed -i s/0/../g' 'sed -i s,a$,/etc/passwd,;1s,1$,x,' \
 			'truncate -s 3G' 'chmod 644' 'sed -i 1q'; do
 			$how "$state/kept/$id/$file"
 			plain apply "$id"
@@ -368,6 +368,22 @@ model() {
 	needs git
 	own_state
 	model random 1 "${AGENTBOX_SEEDS-20}"
+}
+
+@test "random work in real boxes: after apply the host is what the box saw, with modes, times and links" {
+	needs userns
+	own_state
+	model box 1 "${AGENTBOX_SEEDS-12}"
+}
+
+@test "what others write while apply is at work is there in the end" {
+	own_state
+	model race "${AGENTBOX_SEEDS-12}"
+}
+
+@test "where others move directories while apply is at work, nothing of it is left in them" {
+	own_state
+	model swap "${AGENTBOX_SEEDS-12}"
 }
 
 @test "apply killed before any of its system calls: each file is as before or as after, and the next ends it" {

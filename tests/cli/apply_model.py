@@ -2,18 +2,28 @@
 """Kept results of random trees: what `agentbox apply` and `agentbox diff --patch` make of them.
 
 usage: apply_model.py PLACE random FIRST_SEED COUNT
+       apply_model.py PLACE box FIRST_SEED COUNT
        apply_model.py PLACE kill SEED STEP
+       apply_model.py PLACE race ROUNDS
+       apply_model.py PLACE swap ROUNDS
        apply_model.py PLACE deep DEPTH
        apply_model.py PLACE many COUNT
 
 PLACE is an empty directory. In the environment: AGENTBOX, the program, and AGENTBOX_PROBES, the
 directory of probe-keep and probe-killat. As root it has to run where /var/lib is its own.
 
-random: the host's tree becomes exactly the one that the box saw, and git makes the same of the patch.
+random: the host's tree becomes exactly the one that the box saw, with all times and hard links, and git
+makes the same of the patch.
+box: the work is done in a real box, whose own look at its tree at the end is what the host's must be
+after an apply; in every fourth one the workspace is a copy.
 kill: apply is killed before every STEPth of its system calls; each file is then as before or as
-after, and the next apply brings all to its end. deep, many: trees that are deep, or wide.
+after, and the next apply brings all to its end. race: others replace files while apply is
+at work; what they wrote last is there in the end. swap: others move the directories meanwhile; nothing
+of apply's is left in them that it does not name. deep, many: trees that are deep, or wide.
 """
 
+import hashlib
+import json
 import os
 import random
 import shutil
@@ -21,8 +31,8 @@ import stat
 import subprocess
 import sys
 
-AGENTBOX = os.environ["AGENTBOX"]
-PROBES = os.environ["AGENTBOX_PROBES"]
+AGENTBOX = os.environ.get("AGENTBOX")
+PROBES = os.environ.get("AGENTBOX_PROBES")
 NAMES = [b"a", b"b", b"c d", b"e.txt", b"a-b", b"a.b", b"\xc3\xa9", b'q"t', b"t\tb", b"n\nl", b"-x",
          b"back\\s", b"\xff\xfe", b" lead", b"trail ", b"\x1b]0;t", b"z" * 255]
 
@@ -82,8 +92,11 @@ class Tree:
             if not self.wild and os.path.isdir(path) and not os.path.islink(path):
                 return
             self.remove(path)
-        kind = self.rng.randrange(6)
-        if kind < 3:
+        kind = self.rng.randrange(7)
+        files = [p for p in self.all(False) if not os.path.islink(p)] if kind == 6 and self.wild else []
+        if files:
+            os.link(self.rng.choice(files), path)
+        elif kind < 3 or kind == 6:
             self.write(path, self.content())
         elif kind == 3:
             os.symlink(self.rng.choice([b"a", b"../x", b"/etc/passwd", b"\xff \n", b"l" * 200]), path)
@@ -92,7 +105,7 @@ class Tree:
 
     def change(self):
         rng = self.rng
-        kind = rng.randrange(8)
+        kind = rng.randrange(10)
         files = self.all(False)
         if not files or kind < 3:
             return self.make()
@@ -110,7 +123,16 @@ class Tree:
             dirs = self.all(True)
             self.remove(rng.choice(dirs))
         elif kind == 7 and self.wild:
-            os.chmod(rng.choice(self.all(True)[1:] or [self.top]), rng.choice([0o755, 0o700, 0o750]))
+            os.chmod(rng.choice(self.all(True)), rng.choice([0o755, 0o700, 0o750]))
+        elif kind == 8 and self.wild:
+            when = rng.randrange(1 << 40)
+            os.utime(rng.choice(files + self.all(True)), ns=(when, when), follow_symlinks=False)
+        elif kind == 9 and not os.path.islink(path):
+            mode = os.lstat(path).st_mode
+            os.chmod(path, 0o600)
+            with open(path, "ab") as file:
+                file.write(b"more")
+            os.chmod(path, mode & 0o7777)
 
     def lock(self):
         """Modes that are in the way, at last."""
@@ -141,6 +163,66 @@ def snapshot(top, how="all"):
             if how != "git" or entry[0] != "dir":
                 found[os.path.relpath(path, top)] = entry
     return found
+
+
+def everything(top):
+    """All paths of a tree, with its own."""
+    yield b"."
+    for here, dirs, files in os.walk(top):
+        for name in dirs + files:
+            yield os.path.relpath(os.path.join(here, name), top)
+
+
+def exact(got, want, dirs=True):
+    """What a snapshot does not have: the times, the modes of the tops, and the hard links."""
+    linked = ({}, {})
+    for path in everything(want):
+        st = [os.lstat(os.path.join(top, path)) for top in (got, want)]
+        if st[0].st_mtime_ns != st[1].st_mtime_ns and (dirs or not stat.S_ISDIR(st[0].st_mode)):
+            return f"{path!r}: the time is {st[0].st_mtime_ns}, not {st[1].st_mtime_ns}"
+        if stat.S_ISREG(st[0].st_mode):
+            for files, one in zip(linked, st):
+                files.setdefault((one.st_ino, one.st_nlink), set()).add(path)
+    groups = [{(frozenset(names), key[1]) for key, names in files.items()} for files in linked]
+    if groups[0] != groups[1]:
+        return f"hard links: {groups[0] - groups[1]}, not {groups[1] - groups[0]}"
+    modes = [stat.S_IMODE(os.stat(top).st_mode) for top in (got, want)]
+    return f"the tree's own mode is {modes[0]:o}, not {modes[1]:o}" if modes[0] != modes[1] else None
+
+
+def survey(top):
+    """What there is to see of a tree: path -> [type, mode, time, content], and which names are one file."""
+    found, files, counts = {}, {}, {}
+    for path in everything(top):
+        full = os.path.join(top, path)
+        st = os.lstat(full)
+        if stat.S_ISLNK(st.st_mode):
+            seen = ["link", 0, os.readlink(full).hex()]
+        elif stat.S_ISDIR(st.st_mode):
+            seen = ["dir", stat.S_IMODE(st.st_mode) & 0o1777, ""]
+        else:
+            files.setdefault(st.st_ino, []).append(path.hex())
+            counts[path.hex()] = st.st_nlink
+            with open(full, "rb") as file:
+                seen = ["file", stat.S_IMODE(st.st_mode), hashlib.sha256(file.read()).hexdigest()]
+        found[path.hex()] = seen + [st.st_mtime_ns]
+    linked = sorted(sorted(names) for names in files.values() if len(names) > 1)
+    return {"found": found, "linked": linked, "counts": counts}
+
+
+def inside(seed):
+    """The part of the box. A step that the modes do not allow ends where it is."""
+    rng = random.Random(seed)
+    tree = Tree(rng, b".", True)
+    for _ in range(rng.randrange(1, 30)):
+        try:
+            tree.change()
+        except PermissionError:
+            pass
+    os.chmod(b".", rng.choice([0o755, 0o700, 0o711]))
+    if rng.randrange(2):
+        tree.lock()
+    json.dump(survey(b"."), sys.stdout)
 
 
 def unlock(top):
@@ -228,22 +310,7 @@ class Model:
         fault = fault or differ(snapshot(self.work), want)
         if fault is None and os.path.exists(f"{self.state}/kept/{self.id}"):
             fault = "the kept result is still there"
-        return fault or self.times()
-
-    def times(self):
-        for here, _, files in os.walk(self.work):
-            for name in files:
-                path = os.path.join(here, name)
-                other = os.path.join(self.after, os.path.relpath(path, self.work))
-                st, want = os.lstat(path), os.lstat(other)
-                if st.st_mtime_ns != want.st_mtime_ns and not self.was(path, want):
-                    return f"{path!r}: another time"
-        return None
-
-    def was(self, path, want):
-        """Only its mode changed, so its time is what it was."""
-        old = os.path.join(self.before, os.path.relpath(path, self.work))
-        return os.path.lexists(old) and look(old, "all")[0::2] == look(path, "all")[0::2]
+        return fault or exact(self.work, self.after)
 
     def check_patch(self, seed):
         self.trees(seed, False)
@@ -277,6 +344,46 @@ class Model:
             if fault:
                 sys.exit(f"seed {seed}, patch: {fault}")
 
+    def box(self, first, count):
+        policy = os.path.join(self.place, b"policy.yaml")
+        with open(__file__, "rb") as file:
+            script = file.read()
+        for seed in range(first, first + count):
+            self.trees(seed, True)
+            backend = "copy" if seed % 4 == 0 else "overlay"
+            with open(policy, "w") as file:
+                file.write(f"version: 1\nfilesystem: {{workspace: overlay, backend: {backend}}}\n")
+            start = survey(self.work)
+            done = subprocess.run([AGENTBOX, "run", "--keep-changes", "--stdin", "-p", policy, "--", "/usr/bin/python3", "-", "-",
+                                   "inside", str(seed)], input=script, capture_output=True, timeout=300, cwd=self.work)
+            result = json.loads(done.stdout)
+            if result.get("exit_code") != 0 or [w for w in result["warnings"] if w["code"] != "overlay_copied"]:
+                sys.exit(f"seed {seed}, box: {done.stdout[:2000]!r} {done.stderr[:2000]!r}")
+            want, self.id = json.loads(result["stdout"]), result["id"]
+            fault = self.apply("--allow-sensitive")
+            fault = fault or self.alike(start, survey(self.work), want)
+            if fault:
+                sys.exit(f"seed {seed}, box with {backend}: {fault}")
+
+    def alike(self, start, got, want):
+        fault = differ(got["found"], want["found"])
+        if fault:
+            return fault
+        # overlayfs makes a file of its own of a name that is opened for writing: where nothing came
+        # of that the host's names are still one file.
+        untouched = [[name for name in names if got["found"].get(name) == start["found"][name]]
+                     for names in start["linked"]]
+        # It also shows a new link to a file of the tree below under another inode number than that
+        # file; only the count of names tells then.
+        for names in got["linked"]:
+            if names not in want["linked"] and not any(set(names) <= set(other) for other in untouched) and \
+                    any(want["counts"][name] != len(names) for name in names):
+                return f"hard links: {names}"
+        for names in want["linked"]:
+            if not any(set(names) <= set(other) for other in got["linked"]):
+                return f"no hard links: {names}"
+        return None
+
     def kill(self, seed, step):
         self.trees(seed, True)
         want, start = snapshot(self.after), snapshot(self.before)
@@ -291,11 +398,12 @@ class Model:
                 sys.exit(f"probe-killat: {done.returncode} {done.stderr!r}")
             killed += 1
             fault = self.between(snapshot(self.work), start, want) or self.end()
-            fault = fault or differ(snapshot(self.work), want)
+            # What an apply that was taken back has done to the times of directories stays.
+            fault = fault or differ(snapshot(self.work), want) or exact(self.work, self.after, False)
             if fault:
                 sys.exit(f"seed {seed}, killed at call {at}: {fault}")
             at += step
-        fault = differ(snapshot(self.work), want)
+        fault = differ(snapshot(self.work), want) or exact(self.work, self.after)
         if fault or killed < 100 // step:
             sys.exit(f"seed {seed}: {killed} calls, {fault}")
         print(f"killed at {killed} of {at - 1} calls")
@@ -319,6 +427,118 @@ class Model:
                 continue
             return f"{path!r} is neither as before nor as after: {str(have)[:300]}"
         return None
+
+    def files(self, rng, dirs):
+        """A tree of which all is to be changed, made and removed."""
+        for path in (self.before, self.after, self.work):
+            clear(path)
+            os.mkdir(path)
+        for here in dirs:
+            for top in (self.before, self.after):
+                os.makedirs(os.path.join(top, here), exist_ok=True)
+            for number in range(12):
+                name = os.path.join(here, b"f%d" % number)
+                kind = rng.randrange(3)
+                for top, text, wanted in ((self.before, b"old", kind != 0), (self.after, b"box", kind != 1)):
+                    if wanted:
+                        with open(os.path.join(top, name), "wb") as file:
+                            file.write(text)
+        copy(self.before, self.work)
+        self.keep()
+
+    def beside(self, work):
+        """Run work() over and over in another process while apply runs; apply's status and the words."""
+        ends, tells = os.pipe(), os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(ends[1])
+            os.set_blocking(ends[0], False)
+            last = {}
+            while True:
+                last = work() or last
+                try:
+                    if os.read(ends[0], 1) == b"":
+                        break
+                except BlockingIOError:
+                    pass
+            with os.fdopen(tells[1], "w") as file:
+                json.dump(last, file)
+            os._exit(0)
+        os.close(ends[0])
+        os.close(tells[1])
+        done = self.agentbox("apply", self.id)
+        os.close(ends[1])
+        with os.fdopen(tells[0]) as file:
+            last = json.load(file)
+        os.waitpid(child, 0)
+        return done, last
+
+    def left(self):
+        return [path for path in everything(self.work) if b".agentbox-apply-" in path]
+
+    def race(self, rounds):
+        written = untouched = 0
+        for seed in range(rounds):
+            rng = random.Random(seed)
+            dirs = [b"a", b"b/c"]
+            self.files(rng, dirs)
+            last, count, few = {}, [0], rng.choice([1, 3, 12])
+
+            def work():
+                count[0] += 1
+                name = os.path.join(rng.choice(dirs), b"f%d" % rng.randrange(few))
+                with open(os.path.join(self.work, b".own"), "w") as file:
+                    file.write(f"host {count[0]}")
+                os.rename(os.path.join(self.work, b".own"), os.path.join(self.work, name))
+                last[name.decode()] = f"host {count[0]}"
+                return last
+
+            done, last = self.beside(work)
+            if done.returncode not in (0, 1):
+                sys.exit(f"seed {seed}: status {done.returncode}: {done.stderr!r}")
+            if self.left():
+                sys.exit(f"seed {seed}: left: {self.left()}")
+            found = {p.decode(): e[2].decode() for p, e in snapshot(self.work).items() if e[0] == "file"}
+            for name, text in last.items():
+                if found.get(name) != text:
+                    sys.exit(f"seed {seed}: {name}: {text!r} was written last, and there is {found.get(name)!r}")
+            want = {p.decode(): e[2].decode() for p, e in snapshot(self.after).items() if e[0] == "file"}
+            for name in (set(found) | set(want)) - set(last) - {".own"}:
+                if found.get(name) != want.get(name):
+                    sys.exit(f"seed {seed}: {name}: {found.get(name)!r} in place of {want.get(name)!r}")
+                untouched += 1
+            written += len(last)
+        print(f"{written} files were written meanwhile, {untouched} not")
+
+    def swap(self, rounds):
+        named = 0
+        for seed in range(rounds):
+            rng = random.Random(seed)
+            dirs = [b"a", b"b", b"c/d", b"c/e"]
+            self.files(rng, dirs)
+
+            def work():
+                one, other = (os.path.join(self.work, p) for p in rng.sample([b"a", b"b", b"c"], 2))
+                os.rename(one, os.path.join(self.work, b"moving"))
+                os.rename(other, one)
+                os.rename(os.path.join(self.work, b"moving"), other)
+
+            done, _ = self.beside(work)
+            if done.returncode not in (0, 1, 125):
+                sys.exit(f"seed {seed}: status {done.returncode}: {done.stderr!r}")
+            # What it does not find among directories that move all the time, it names; what it could
+            # not search to the end, it leaves to the next one.
+            if done.returncode == 125:
+                self.agentbox("apply", self.id)
+            for path in self.left():
+                if done.returncode == 125 or os.path.basename(path) not in done.stderr:
+                    sys.exit(f"seed {seed}: left: {path!r}: {done.stderr!r}")
+                os.unlink(os.path.join(self.work, path))
+                named += 1
+            for path, entry in snapshot(self.work).items():
+                if entry[0] == "file" and entry[2] not in (b"old", b"box"):
+                    sys.exit(f"seed {seed}: {path!r} has {entry[2]!r}")
+        print(f"{named} named")
 
     def tell(self, words):
         done = subprocess.run(["diff", "-r", "--no-dereference", self.work, self.after], capture_output=True)
@@ -384,6 +604,8 @@ class Model:
 def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
+    if sys.argv[2] == "inside":
+        return inside(int(sys.argv[3]))
     model = Model(os.fsencode(sys.argv[1]))
     numbers = [int(word) for word in sys.argv[3:]]
     getattr(model, sys.argv[2])(*numbers)

@@ -39,7 +39,7 @@ def unmount(target):
 
 def survey(top):
     """Everything below a directory: path -> (mode with type, size, content)."""
-    found = {}
+    found = {b".": (os.lstat(top).st_mode & ~0o6000, 0, None)}
     pending = [b""]
     while pending:
         at = pending.pop()
@@ -63,7 +63,7 @@ def survey(top):
 def expected(before, after):
     """The entries as DUMP prints them, in their order."""
     entries = []
-    for path in sorted(set(before) | set(after), key=lambda p: p.split(b"/")):
+    for path in sorted(set(before) | set(after), key=lambda p: p.split(b"/") if p != b"." else []):
         old, new = before.get(path), after.get(path)
         if old == new:
             continue
@@ -245,6 +245,11 @@ class Script:
         self.note(path, oct(mode))
         os.chmod(full, mode)
 
+    def chmod_top(self, top):
+        mode = self.random.choice([0o700, 0o755, 0o711])
+        self.note(oct(mode))
+        os.chmod(top, mode)
+
     def chmod_there_and_back(self, top):
         path = self.there(top)
         full = os.path.join(top, path)
@@ -325,7 +330,7 @@ class Script:
         os.unlink(full)
         os.symlink(self.random.choice([text, b"other"]), full)
 
-    OPERATIONS = (create, create, append, overwrite, truncate, rewrite_same, touch, chmod,
+    OPERATIONS = (create, create, append, overwrite, truncate, rewrite_same, touch, chmod, chmod_top,
                   chmod_there_and_back, remove, remove, remake, remake, replace, rename, rename, move,
                   move_there_and_back, link, relink)
 

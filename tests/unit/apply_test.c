@@ -310,18 +310,24 @@ static void test_damaged_journal(void)
 {
 	static const char *const texts[] = {
 		"",
-		"agentbox-journal 1 C 0123456789abcdef\n",
-		"agentbox-journal 1 C 0123456789abcdef\nend 1\n",
-		"agentbox-journal 1 Q 0123456789abcdef\nend 0\n",
-		"agentbox-journal 1 C ../../etc/passwd\nend 0\n",
-		"agentbox-journal 1 C 0123456789abcdef\n"
-		"x 0 2 100644 1 16 100644 1 1 1 1 0 ../state/victim\nend 1\n",
-		"agentbox-journal 1 C 0123456789abcdef\n"
-		"x 0 2 100644 1 16 100644 1 1 1 1 0 /etc/passwd\nend 1\n",
-		"agentbox-journal 1 C 0123456789abcdef\n"
-		"q 0 2 100644 1 16 100644 1 1 1 1 0 a\nend 1\n",
-		"agentbox-journal 1 C 0123456789abcdef\n"
-		"x 1 2 100644 1 16 100644 1 1 1 1 0 a\nend 1\n",
+		"agentbox-journal 2 C 0123456789abcdef\n",
+		"agentbox-journal 2 C 0123456789abcdef\nend 1\n",
+		"agentbox-journal 2 Q 0123456789abcdef\nend 0\n",
+		"agentbox-journal 2 C ../../etc/passwd\nend 0\n",
+		"agentbox-journal 2 C 0123456789abcdef\n"
+		"x 0 2 100644 1 16 100644 1 1 1 1 7 1 1 0 ../state/victim\nend 1\n",
+		"agentbox-journal 2 C 0123456789abcdef\n"
+		"x 0 2 100644 1 16 100644 1 1 1 1 7 1 1 0 /etc/passwd\nend 1\n",
+		"agentbox-journal 2 C 0123456789abcdef\n"
+		"q 0 2 100644 1 16 100644 1 1 1 1 7 1 1 0 a\nend 1\n",
+		"agentbox-journal 2 C 0123456789abcdef\n"
+		"x 1 2 100644 1 16 100644 1 1 1 1 7 1 1 0 a\nend 1\n",
+		"agentbox-journal 2 C 0123456789abcdef\n"
+		"x 0 2 100644 1 16 100644 1 1 1 1 0 a\nend 1\n",
+		"agentbox-journal 2 C 0123456789abcdef\n"
+		"x 0 2 40755 0 16 40755 0 1 1 1 7 1 1 0 .\nend 1\n",
+		"agentbox-journal 2 C 0123456789abcdef\n"
+		"x 0 1 40755 0 16 40755 0 1 1 1 7 1 1 0 .\nend 1\n",
 	};
 	struct bench b;
 	set_up(&b);
@@ -372,7 +378,10 @@ static void test_records(void)
 			  .sensitive = true,
 			  .escapes = true },
 			.base = { true, true, 0100600, 1, UINT64_MAX, -5, 7 },
-			.action = 'p' },
+			.action = 'p',
+			.seq = 9,
+			.dir_ino = 8,
+			.new_ino = UINT64_MAX },
 		{ .change = { .path = "a b\n\\\x01\xff/c", .mode = 0120777, .target = "" },
 			.action = '-' },
 		{ .change = { .path = "a/d",
@@ -404,6 +413,8 @@ static void test_records(void)
 			in[i].base.there == out[i].base.there);
 		CHECK(in[i].change.held == out[i].change.held &&
 			in[i].change.sensitive == out[i].change.sensitive);
+		CHECK(in[i].seq == out[i].seq && in[i].dir_ino == out[i].dir_ino &&
+			in[i].new_ino == out[i].new_ino);
 	}
 	CHECK_TEXT(in[1].change.target, "");
 	/* Cut off anywhere, or with another byte anywhere, it is refused or is a list. */
