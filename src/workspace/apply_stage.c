@@ -106,7 +106,20 @@ int apply_open_new(
 
 static int fill_file(int from, int to, const struct record *step, const struct stat *st)
 {
-	int r = content_copy(from, to, (uint64_t)st->st_size);
+	char buffer[32 << 10];
+	struct content_ways ways = { .reflink = true, .range = true };
+	struct content_copy copy = {
+		.from = from,
+		.to = to,
+		.size = (uint64_t)st->st_size,
+		.holes = st->st_blocks < (st->st_size + 511) / 512,
+		.ways = &ways,
+		.buffer = buffer,
+		.room = sizeof buffer,
+	};
+	int r = content_copy(&copy);
+	if (r == 0 && copy.size != (uint64_t)st->st_size)
+		r = -EIO;
 	if (r < 0)
 		return r;
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "workspace/content.h"
 #include "workspace/tree.h"
 #include "workspace/tree_file.h"
 #include "workspace/tree_walk.h"
@@ -25,7 +26,7 @@ struct copying {
 	struct tree_walk *walk;
 	struct tree_report *report;
 	unsigned flags;
-	struct tree_file_ways ways;
+	struct content_ways ways;
 	int top;                         /* of the copy: the walk's own descriptor may be closed */
 	int links;                       /* the directory of hard links, -1: none yet */
 	char links_name[LINK_NAME_SIZE]; /* in the top of the copy */
@@ -106,7 +107,19 @@ static void link_remember(struct copying *copying, const struct tree_stat *st, c
 
 static int fill_file(struct copying *copying, int from, int to, const struct tree_stat *st)
 {
-	int r = tree_file_data(copying->walk, &copying->ways, from, to, st, copying->report);
+	struct content_copy copy = {
+		.from = from,
+		.to = to,
+		.size = st->size,
+		.holes = st->blocks < (st->size + 511) / 512,
+		.ways = &copying->ways,
+		.buffer = copying->walk->buffer,
+		.room = TREE_BUFFER,
+	};
+	/* One that shrinks meanwhile is as short as it is by now. */
+	int r = content_copy(&copy);
+	copying->report->bytes += copy.copied;
+	copying->report->shared_bytes += copy.shared;
 	if (r == 0 && (copying->flags & TREE_LAYER))
 		r = tree_copy_attributes(copying->walk, from, to, ATTR_LAYER);
 	if (r == 0)

@@ -366,6 +366,60 @@ static void test_sparse(void)
 	tear_down(&b);
 }
 
+static int same_bytes(const struct bench *b, const char *one, const char *other)
+{
+	AUTO_FD x = openat(b->upper, one, O_RDONLY | O_CLOEXEC);
+	AUTO_FD y = openat(b->upper, other, O_RDONLY | O_CLOEXEC);
+	return content_same(x, y);
+}
+
+/* What nobody could read in time is not read, where it is a hole. */
+static void test_content(void)
+{
+	struct bench b;
+	set_up(&b);
+	const off_t size = 1ll << 42, at = 3ll << 40;
+	AUTO_FD one = openat(b.upper, "one", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	AUTO_FD other = openat(b.upper, "other", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	CHECK(ftruncate(one, size) == 0 && ftruncate(other, size) == 0);
+	CHECK(same_bytes(&b, "one", "other") == 1);
+	CHECK(pwrite(one, "x", 1, at) == 1 && same_bytes(&b, "one", "other") == 0);
+	CHECK(pwrite(other, "y", 1, at) == 1 && same_bytes(&b, "one", "other") == 0);
+	CHECK(pwrite(other, "x", 1, at) == 1 && same_bytes(&b, "one", "other") == 1);
+	/* Zeros are the same as a hole. */
+	CHECK(pwrite(other, "\0\0", 2, 77) == 2 && same_bytes(&b, "one", "other") == 1);
+	CHECK(ftruncate(other, size - 1) == 0 && same_bytes(&b, "one", "other") == 0);
+	tear_down(&b);
+}
+
+static void test_copy(void)
+{
+	struct bench b;
+	struct stat st;
+	char buffer[64], tail[8] = "";
+	set_up(&b);
+	AUTO_FD from = openat(b.upper, "from", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	CHECK(pwrite(from, "head", 4, 0) == 4 && pwrite(from, "tail", 4, 1000000) == 4);
+	for (int range = 0; range < 2; range++) {
+		AUTO_FD to = openat(b.upper, "to", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		struct content_ways ways = { .range = range };
+		/* It was longer when it was looked at. */
+		struct content_copy copy = { .from = from,
+			.to = to,
+			.size = 1 << 30,
+			.holes = true,
+			.ways = &ways,
+			.buffer = buffer,
+			.room = sizeof buffer };
+		CHECK(content_copy(&copy) == 0 && copy.size == 1000004 && copy.shared == 0);
+		CHECK(fstat(to, &st) == 0 && st.st_size == 1000004 && st.st_blocks < 100);
+		CHECK(pread(to, tail, 4, 1000000) == 4 && strcmp(tail, "tail") == 0);
+		CHECK(same_bytes(&b, "from", "to") == 1);
+		CHECK(pwrite(to, "x", 1, 1000003) == 1 && same_bytes(&b, "from", "to") == 0);
+	}
+	tear_down(&b);
+}
+
 static void test_records(void)
 {
 	struct bench b;
@@ -502,6 +556,8 @@ int main(void)
 	RUN(test_two_trees);
 	RUN(test_damaged_journal);
 	RUN(test_sparse);
+	RUN(test_content);
+	RUN(test_copy);
 	RUN(test_records);
 	RUN(test_paths);
 	RUN(test_dirs);
