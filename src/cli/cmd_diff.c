@@ -68,7 +68,7 @@ static int patch(const struct kept *kept, const bool *chosen, struct err *err)
 		AUTO_BUF note = { 0 };
 		buf_addf(&note,
 			"agentbox: %zu change%s cannot be written as a patch: special files, "
-			"or outside of the workspace\n",
+			"files of more than 64 MiB, or outside of the workspace\n",
 			left, left == 1 ? "" : "s");
 		say_note(&note);
 	}

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "workspace/diff.h"
 #include "base/fd.h"
+#include "workspace/content.h"
 #include "workspace/diff_lines.h"
 #include "workspace/diff_out.h"
 
@@ -11,16 +12,16 @@
 
 #define CONTEXT 3
 
-/* One side of a patch: "a/..." or /dev/null. */
-static void put_name(
-	struct buf *out, const char *mark, const char *prefix, const char *path, bool there)
+/* One side of a patch: "a/..." or /dev/null, between two words. */
+static void put_name(struct buf *out, const char *mark, const char *prefix, const char *path,
+	bool there, const char *end)
 {
 	buf_adds(out, mark);
 	if (there)
 		diff_quote(out, prefix, path);
 	else
 		buf_adds(out, "/dev/null");
-	buf_adds(out, "\n");
+	buf_adds(out, end);
 }
 
 static void put_range(struct buf *out, char sign, size_t from, size_t count)
@@ -109,8 +110,8 @@ static void put_text(struct diff_out *out, const char *path, const struct diff_f
 	struct diff_text a, b;
 	struct arena arena = { 0 };
 	struct hunk h = { 0 };
-	put_name(&out->buf, "--- ", "a/", path, file->old.there);
-	put_name(&out->buf, "+++ ", "b/", path, file->new.there);
+	put_name(&out->buf, "--- ", "a/", path, file->old.there, "\n");
+	put_name(&out->buf, "+++ ", "b/", path, file->new.there, "\n");
 	diff_lines(&arena, file->old.text ? file->old.text : "", file->old.size,
 		file->new.text ? file->new.text : "", file->new.size, &a, &b);
 	while (next_hunk(&a, &b, h.a_end, h.b_end, &h))
@@ -118,13 +119,30 @@ static void put_text(struct diff_out *out, const char *path, const struct diff_f
 	arena_free(&arena);
 }
 
+/* Have both the same content? 1, 0 or -errno. */
+static int same_side(const struct diff_side *a, const struct diff_side *b)
+{
+	if (!a->huge && !b->huge)
+		return strcmp(a->hash, b->hash) == 0;
+	return a->huge && b->huge ? content_same(a->fd, b->fd) : 0;
+}
+
+static int put_huge(struct diff_out *out, const char *path, const struct diff_file *file)
+{
+	put_name(&out->buf, "Binary files ", "a/", path, file->old.there, "");
+	put_name(&out->buf, " and ", "b/", path, file->new.there, " differ\n");
+	out->huge++;
+	return 0;
+}
+
 /* One file; both forms, where there are two, of one type. */
 static int put_file(struct diff_out *out, const char *path, const struct diff_file *file)
 {
 	const struct diff_side *a = &file->old, *b = &file->new;
-	bool same = strcmp(a->hash, b->hash) == 0, moded = strcmp(a->mode, b->mode) != 0;
-	if (same && !moded)
-		return 0;
+	int same = same_side(a, b);
+	bool moded = strcmp(a->mode, b->mode) != 0;
+	if (same < 0 || (same && !moded))
+		return same < 0 ? same : 0;
 	buf_adds(&out->buf, "diff --git ");
 	diff_quote(&out->buf, "a/", path);
 	buf_adds(&out->buf, " ");
@@ -138,6 +156,8 @@ static int put_file(struct diff_out *out, const char *path, const struct diff_fi
 		buf_addf(&out->buf, "old mode %s\nnew mode %s\n", a->mode, b->mode);
 	if (same)
 		return 0;
+	if (a->huge || b->huge)
+		return put_huge(out, path, file);
 	buf_addf(&out->buf, "index %s..%s", a->hash, b->hash);
 	buf_addf(&out->buf, a->there && b->there && !moded ? " %s\n" : "\n", a->mode);
 	if (a->binary || b->binary) {
@@ -206,6 +226,6 @@ int diff_patch(const struct changes_layer *layers, const struct changes *changes
 	if (failed == 0 && out.error < 0)
 		return err_set(err, ERR_result_unwritable, -out.error,
 			"the patch cannot be written: %s", strerror(-out.error));
-	*ret_left = left;
+	*ret_left = left + out.huge;
 	return failed;
 }

@@ -16,12 +16,17 @@
 /* Files above this are not compared line by line: a patch has them as binary ones, whole. */
 #define DIFF_TEXT_MAX ((size_t)8 << 20)
 
+/* Of files above this a patch says only that they differ, as git does of binary ones without
+ * --binary: they may have no end that anybody could wait for, and cost nothing on disk. */
+#define DIFF_BINARY_MAX ((size_t)64 << 20)
+
 /*
  * Write a patch for `git apply` of the chosen changes (chosen[i]; NULL: all) to a descriptor:
  * regular files and links of the first tree. Directories, FIFOs, sockets and what lies in other
- * trees have no place in such a patch; how many of these were chosen is *ret_left (directories not
- * counted). Memory is bounded whatever the files' sizes, and so is the time to compare two.
- * Errors: workspace_unreadable, result_unwritable, no_resources.
+ * trees have no place in such a patch, nor have the contents of files above DIFF_BINARY_MAX; how
+ * many of these were chosen is *ret_left (directories not counted). Memory is bounded whatever the
+ * files' sizes, and so is the time to compare two, but for the data that two huge files have in
+ * common. Errors: workspace_unreadable, result_unwritable, no_resources.
  */
 int diff_patch(const struct changes_layer *layers, const struct changes *changes,
 	const bool *chosen, int fd, size_t *ret_left, struct err *err);

@@ -106,7 +106,8 @@ static int open_regular(
 		return r == -EFBIG ? -ESTALE : r;
 	}
 	side->binary = true;
-	int r = hash_file(fd, side->size, side->hash);
+	side->huge = side->size > DIFF_BINARY_MAX;
+	int r = side->huge ? 0 : hash_file(fd, side->size, side->hash);
 	if (r == 0)
 		side->fd = fd_steal(&fd);
 	return r;

@@ -15,6 +15,7 @@ struct diff_side {
 	bool there;
 	const char *mode; /* as git writes it: "100644", "100755", "120000" */
 	bool binary;      /* also when it is too large to be compared by lines */
+	bool huge;        /* above DIFF_BINARY_MAX: not read, and `hash` is not known */
 	int fd;           /* of a file that is not in `text`, else -1 */
 	uint64_t size;
 	const char *text; /* NULL: not held */

@@ -9,6 +9,7 @@ struct diff_out {
 	int fd;
 	int error; /* the first -errno; what follows is dropped */
 	struct buf buf;
+	size_t huge; /* files of which it says only that they differ */
 };
 
 void diff_out_flush(struct diff_out *out);

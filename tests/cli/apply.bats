@@ -326,6 +326,35 @@ model() {
 	[ -x "$work/moded" ]
 }
 
+@test "a patch does not wait for the end of a file that is huge and empty" {
+	own_state
+	mkdir "$after"
+	both text old
+	echo new >"$after/text"
+	for at in "$work" "$after"; do
+		truncate -s 4T "$at/same"
+		truncate -s 4T "$at/other"
+		printf x | dd of="$at/other" bs=1 seek=3000000000000 conv=notrunc status=none
+	done
+	chmod 755 "$after/same"
+	printf y | dd of="$after/other" bs=1 seek=3000000000000 conv=notrunc status=none
+	truncate -s 3T "$after/new"
+	keep
+	apart diff --patch
+	[ "$code" = 0 ]
+	grep -qxF 'Binary files a/other and b/other differ' <<<"$output"
+	grep -qxF 'Binary files /dev/null and b/new differ' <<<"$output"
+	grep -qx 'new mode 100755' <<<"$output"
+	[ "$(grep -c 'Binary files' <<<"$output")" = 2 ] && [ "${#output}" -lt 2000 ]
+	grep -qF '2 changes cannot be written as a patch' <<<"$noted"
+	apart diff --stat
+	grep -qF '0 -> 3298534883328 bytes' <<<"$output"
+	plain apply
+	want_plain 0
+	[ "$(stat -c %s "$work/new")" = 3298534883328 ] && [ "$(stat -c %b "$work/new")" -lt 4096 ]
+	cmp -n 10 -i 2999999999995 "$work/other" "$after/other"
+}
+
 @test "damaged and hostile kept results are errors" {
 	local file how
 	own_state
