@@ -72,16 +72,19 @@ static int staged_dir(struct apply_work *work, struct apply_cursor *cursor,
 }
 
 /*
- * As root or with its right to: the owner of the file in whose place it comes, else of its
- * directory. By the descriptor of what was made here, never by a name that somebody could swap.
+ * As root or with its right to: the owner of the file in whose place it comes, if that is still the
+ * one that was judged; what else lies there by now, somebody may have put there to be given a file
+ * of another's. By the descriptor of what was made here, never by a name that somebody could swap.
  */
-static int give_owner(int fd, int dir, const char *place)
+static int give_owner(const struct record *step, int fd, int dir, const char *place)
 {
 	struct stat st, own;
-	if (getuid() != 0)
+	if (getuid() != 0 || !place || !step->base.there)
 		return 0;
-	if ((!place || fstatat(dir, place, &st, AT_SYMLINK_NOFOLLOW) < 0) && fstat(dir, &st) < 0)
-		return -errno;
+	if (fstatat(dir, place, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!apply_is_base(&st, &step->base, false))
+		return 0;
 	if (fstat(fd, &own) < 0)
 		return -errno;
 	if (own.st_uid == st.st_uid && own.st_gid == st.st_gid)
@@ -166,7 +169,7 @@ static int stage_file(
 		return -errno;
 	step->new_ino = own.st_ino;
 	int r = fill_file(from, to, step, &st);
-	return r < 0 ? r : give_owner(to, dir, place);
+	return r < 0 ? r : give_owner(step, to, dir, place);
 }
 
 static int stage_link(struct apply_work *work, struct record *step, int dir, const char *temp)

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "check.h"
 #include "workspace/apply.h"
+#include "workspace/apply_work.h"
 #include "workspace/content.h"
 #include "workspace/dirs.h"
 #include "workspace/records.h"
@@ -348,6 +349,240 @@ static void test_damaged_journal(void)
 	tear_down(&b);
 }
 
+static struct stat look(int dir, const char *path)
+{
+	struct stat st = { 0 };
+	CHECK(fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0);
+	return st;
+}
+
+static bool same_time(struct stat a, struct stat b)
+{
+	return a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+static void set_time(int dir, const char *path, time_t sec)
+{
+	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = sec, .tv_nsec = 7 } };
+	CHECK(utimensat(dir, path, times, AT_SYMLINK_NOFOLLOW) == 0);
+}
+
+static const char *reason(const struct bench *bench, const char *path)
+{
+	for (size_t i = 0; i < bench->report.count; i++)
+		if (strcmp(bench->report.list[i].change->path, path) == 0)
+			return bench->report.list[i].reason;
+	return NULL;
+}
+
+/* What differs in its time alone is brought, but over nobody's work, and is not told of. */
+static void test_quiet(void)
+{
+	static const char *const names[] = { "changed", "file", "link" };
+	struct bench b;
+	set_up(&b);
+	for (int i = 0; i < 2; i++) {
+		int at = i ? b.upper : b.lower;
+		AUTO_FD dir = make_dir(at, "dir");
+		put(at, "changed", "x", 0644);
+		put(at, "file", "x", 0644);
+		CHECK(symlinkat("to", at, "link") == 0);
+		for (size_t n = 0; i && n < 3; n++)
+			set_time(at, names[n], 1000);
+		set_time(at, "dir", i ? 1000 : 3000);
+	}
+	add(&b, CHANGE_MODIFIED, "changed", S_IFREG | 0644)->quiet = true;
+	add(&b, CHANGE_MODIFIED, "dir", S_IFDIR | 0755)->quiet = true;
+	add(&b, CHANGE_MODIFIED, "file", S_IFREG | 0644)->quiet = true;
+	struct change *link = add(&b, CHANGE_MODIFIED, "link", S_IFLNK | 0777);
+	link->quiet = true;
+	link->target = "to";
+	note_bases(&b);
+	put(b.lower, "changed", "host's", 0644);
+	struct stat theirs = look(b.lower, "changed"), before = look(b.lower, "file");
+	struct apply_options how = { .started_ns = INT64_MAX };
+	CHECK(apply(&b, &how) == 0 && b.report.count == 0 && b.report.quiet_count == 4);
+	for (int i = 0; i <= APPLY_FAILED; i++)
+		CHECK(b.report.counts[i] == 0);
+	CHECK(same_time(look(b.lower, "file"), look(b.upper, "file")));
+	CHECK(look(b.lower, "file").st_ino == before.st_ino);
+	CHECK(same_time(look(b.lower, "link"), look(b.upper, "link")));
+	CHECK(same_time(look(b.lower, "dir"), look(b.upper, "dir")));
+	CHECK(same_time(look(b.lower, "changed"), theirs) && holds(b.lower, "changed", "host's"));
+	tear_down(&b);
+}
+
+/*
+ * One file of four names: two new ones, one that is sensitive and left out, and one that was there
+ * and has not changed. What has another name outside is not written to.
+ */
+static void test_links(void)
+{
+	struct bench b;
+	set_up(&b);
+	put(b.lower, "kept", "x", 0644);
+	CHECK(linkat(b.lower, "kept", b.state, "outside", 0) == 0);
+	put(b.upper, "kept", "x", 0644);
+	set_time(b.upper, "kept", 1000);
+	AUTO_FD dir = make_dir(b.upper, "d");
+	CHECK(linkat(b.upper, "kept", b.upper, "a", 0) == 0);
+	CHECK(linkat(b.upper, "kept", dir, "b", 0) == 0);
+	CHECK(linkat(b.upper, "kept", b.upper, "hook", 0) == 0);
+	add(&b, CHANGE_CREATED, "a", S_IFREG | 0644);
+	add(&b, CHANGE_CREATED, "d", S_IFDIR | 0755);
+	add(&b, CHANGE_CREATED, "d/b", S_IFREG | 0644);
+	add(&b, CHANGE_CREATED, "hook", S_IFREG | 0644)->sensitive = true;
+	add(&b, CHANGE_MODIFIED, "kept", S_IFREG | 0644)->quiet = true;
+	note_bases(&b);
+	CHECK(apply(&b, &all) == 0);
+	CHECK(outcome(&b, "a") == APPLY_DONE && outcome(&b, "d/b") == APPLY_DONE);
+	CHECK(outcome(&b, "hook") == APPLY_SENSITIVE && !there(b.lower, "hook"));
+	CHECK(reason(&b, "a") && reason(&b, "d/b") && b.report.count == 4);
+	struct stat a = look(b.lower, "a"), kept = look(b.lower, "kept");
+	CHECK(a.st_nlink == 3 && look(b.lower, "d/b").st_ino == a.st_ino);
+	CHECK(kept.st_ino == a.st_ino && look(b.state, "outside").st_nlink == 1);
+	CHECK(same_time(kept, look(b.upper, "kept")));
+	CHECK(!same_time(look(b.state, "outside"), kept));
+	/* Now that it may: what is there is one file already, and gets the last name. */
+	note_bases(&b);
+	struct apply_options rest = { .allow_sensitive = true };
+	CHECK(apply(&b, &rest) == 0 && outcome(&b, "hook") == APPLY_DONE);
+	CHECK(holds(b.lower, "hook", "x"));
+	tear_down(&b);
+}
+
+/* A step whose work was interrupted, or was found to be no longer right. */
+struct half {
+	struct bench b;
+	struct arena arena;
+	struct apply_work work;
+	struct record step;
+	char temp[APPLY_TEMP_MAX];
+};
+
+/* "place" was judged as it is now; "ours" is what was staged. */
+static void half_begin(struct half *half, char action)
+{
+	set_up(&half->b);
+	struct changes_layer layer = { half->b.upper, half->b.lower, false, roots[0] };
+	half->arena = (struct arena){ 0 };
+	apply_work_init(&half->work, &layer, 1, &half->arena);
+	strcpy(half->work.tag, "0123456789abcdef");
+	put(half->b.lower, "place", "judged", 0644);
+	put(half->b.lower, "ours", "ours", 0644);
+	struct stat st = look(half->b.lower, "place");
+	half->step = (struct record){ .action = action, .seq = 3 };
+	half->step.change = (struct change){ .path = "place", .mode = S_IFREG | 0644 };
+	half->step.base = (struct apply_base){ true, false, st.st_mode, (uint64_t)st.st_size,
+		st.st_ino, st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec, 0 };
+	half->step.new_ino = action == ACTION_DELETE ? 0 : look(half->b.lower, "ours").st_ino;
+	apply_temp_name(&half->work, &half->step, half->temp);
+}
+
+static int settle(struct half *half)
+{
+	return apply_place_settle(&half->work, &half->step, half->b.lower, "place");
+}
+
+static bool half_ends(struct half *half, const char *text)
+{
+	int dir = half->b.lower;
+	bool good = text ? holds(dir, "place", text) : !there(dir, "place");
+	good = good && !there(dir, half->temp);
+	apply_work_free(&half->work);
+	arena_free(&half->arena);
+	tear_down(&half->b);
+	return good;
+}
+
+static void move(struct half *half, const char *from, const char *to)
+{
+	CHECK(renameat(half->b.lower, from, half->b.lower, to) == 0);
+}
+
+/* What apply left when it was killed between two calls, others being at work or not. */
+static void test_settle(void)
+{
+	struct half h;
+	/* Exchanged, and what came out not removed. */
+	half_begin(&h, ACTION_PUT);
+	move(&h, "place", h.temp);
+	move(&h, "ours", "place");
+	CHECK(settle(&h) == 0);
+	CHECK(half_ends(&h, "ours"));
+	/* What came out is not what was judged. */
+	half_begin(&h, ACTION_PUT);
+	put(h.b.lower, h.temp, "theirs", 0644);
+	move(&h, "ours", "place");
+	CHECK(settle(&h) == 0);
+	CHECK(half_ends(&h, "theirs"));
+	/* And it was put back. */
+	half_begin(&h, ACTION_PUT);
+	put(h.b.lower, "place", "theirs", 0644);
+	move(&h, "ours", h.temp);
+	CHECK(settle(&h) == 0);
+	CHECK(half_ends(&h, "theirs"));
+	/* And they have removed or replaced ours since. */
+	half_begin(&h, ACTION_PUT);
+	put(h.b.lower, h.temp, "theirs", 0644);
+	CHECK(unlinkat(h.b.lower, "place", 0) == 0);
+	CHECK(settle(&h) == 0);
+	CHECK(half_ends(&h, "theirs"));
+	half_begin(&h, ACTION_PUT);
+	put(h.b.lower, h.temp, "theirs", 0644);
+	put(h.b.lower, "place", "later", 0644);
+	set_time(h.b.lower, h.temp, 1000);
+	CHECK(settle(&h) == 0);
+	CHECK(half_ends(&h, "later"));
+	/* Taken out to be removed: the one that was judged, and another one. */
+	half_begin(&h, ACTION_DELETE);
+	move(&h, "place", h.temp);
+	CHECK(settle(&h) == 0);
+	CHECK(half_ends(&h, NULL));
+	half_begin(&h, ACTION_DELETE);
+	put(h.b.lower, h.temp, "theirs", 0644);
+	CHECK(unlinkat(h.b.lower, "place", 0) == 0);
+	CHECK(settle(&h) == 0);
+	CHECK(half_ends(&h, "theirs"));
+}
+
+/* What is not as it was judged stays, and what was staged is not removed for it. */
+static void test_place(void)
+{
+	struct half h;
+	half_begin(&h, ACTION_PUT);
+	move(&h, "ours", h.temp);
+	CHECK(apply_place_put(&h.work, &h.step, h.b.lower, "place") == 0);
+	CHECK(half_ends(&h, "ours"));
+	half_begin(&h, ACTION_PUT);
+	put(h.b.lower, "place", "theirs!", 0644);
+	move(&h, "ours", h.temp);
+	CHECK(apply_place_put(&h.work, &h.step, h.b.lower, "place") == -ESTALE);
+	CHECK(holds(h.b.lower, h.temp, "ours"));
+	CHECK(apply_discard(h.b.lower, h.temp, h.step.new_ino) == 0);
+	CHECK(half_ends(&h, "theirs!"));
+	/* Another one under the temporary name is not brought, and not removed. */
+	half_begin(&h, ACTION_PUT);
+	put(h.b.lower, h.temp, "evil", 0644);
+	CHECK(apply_place_put(&h.work, &h.step, h.b.lower, "place") == -ENOENT);
+	CHECK(apply_discard(h.b.lower, h.temp, h.step.new_ino) == -ESTALE);
+	CHECK(unlinkat(h.b.lower, h.temp, 0) == 0);
+	CHECK(half_ends(&h, "judged"));
+	half_begin(&h, ACTION_PUT);
+	h.step.base.there = false;
+	move(&h, "ours", h.temp);
+	CHECK(apply_place_put(&h.work, &h.step, h.b.lower, "place") == -EEXIST);
+	CHECK(apply_discard(h.b.lower, h.temp, h.step.new_ino) == 0);
+	CHECK(half_ends(&h, "judged"));
+	half_begin(&h, ACTION_DELETE);
+	put(h.b.lower, "place", "theirs!", 0644);
+	CHECK(apply_place_delete(&h.work, &h.step, h.b.lower, "place") == -ESTALE);
+	CHECK(half_ends(&h, "theirs!"));
+	half_begin(&h, ACTION_DELETE);
+	CHECK(apply_place_delete(&h.work, &h.step, h.b.lower, "place") == 0);
+	CHECK(half_ends(&h, NULL));
+}
+
 static void test_sparse(void)
 {
 	struct bench b;
@@ -555,6 +790,10 @@ int main(void)
 	RUN(test_left_out);
 	RUN(test_two_trees);
 	RUN(test_damaged_journal);
+	RUN(test_quiet);
+	RUN(test_links);
+	RUN(test_settle);
+	RUN(test_place);
 	RUN(test_sparse);
 	RUN(test_content);
 	RUN(test_copy);
