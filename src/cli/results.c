@@ -112,6 +112,9 @@ static int open_layer(const struct session *session, struct results_open *ret, s
 		.lower = sys_openat2(AT_FDCWD, session->workspace, DIRECTORY,
 			SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS) };
 	ret->kept.layer_count = 1;
+	/* Where it was mounted overlayfs has made itself a directory. */
+	AUTO_FD mounted = sys_openat2(ret->turn, "work/work", O_PATH | O_CLOEXEC, inside);
+	layer->unused = mounted < 0;
 	if (layer->upper < 0)
 		return err_set(err, ERR_session_broken, -layer->upper,
 			"the layer of the session '%s' cannot be used", session->name);

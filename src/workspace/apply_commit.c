@@ -16,8 +16,6 @@
 
 static const char *const why_changed = "it was changed on the host meanwhile";
 static const char *const why_stays = "files stay in the host's directory";
-static const char *const why_restless =
-	"it changes on the host all the time; what was there last lies beside it";
 
 /* Could something of it lie under its temporary name? */
 static bool has_temp(const struct record *step)
@@ -47,6 +45,17 @@ static int find_place(struct apply_work *work, struct record *step, const char *
 	return r;
 }
 
+static void tell_restless(struct apply_work *work, struct record *step)
+{
+	char temp[APPLY_TEMP_MAX];
+	const char *text = NULL;
+	apply_temp_name(work, step, temp);
+	if (work->entries)
+		text = arena_printf(work->told,
+			"it changes on the host all the time; '%s' beside it was there too", temp);
+	apply_set(work, step, APPLY_FAILED, 0, text);
+}
+
 /* What a step has come to; what was staged for it goes, if it is still there. */
 static void tell(struct apply_work *work, struct record *step, int dir, int r)
 {
@@ -62,7 +71,7 @@ static void tell(struct apply_work *work, struct record *step, int dir, int r)
 	else if (r == -EEXIST)
 		apply_set(work, step, APPLY_CONFLICT, 0, "it is on the host now");
 	else if (r == -EAGAIN)
-		apply_set(work, step, APPLY_FAILED, 0, why_restless);
+		tell_restless(work, step);
 	else if (r < 0)
 		apply_set(work, step, APPLY_FAILED, -r,
 			step->action == ACTION_DELETE ? "it could not be removed"
@@ -84,7 +93,7 @@ static bool settle(
 		return false;
 	int r = apply_place_settle(work, step, dir, name);
 	if (r < 0)
-		apply_set(work, step, APPLY_FAILED, 0, why_restless);
+		tell_restless(work, step);
 	return true;
 }
 

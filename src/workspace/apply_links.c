@@ -1,11 +1,12 @@
 /*
  * apply_links: names that were made one file in the box become one file on the host. Of those that
  * are brought over the first in the list is staged, and the others are linked to it; one that the
- * host has already with that content is brought anew then, if nobody changed it meanwhile.
+ * host has already with that content, or that was only linked to (a quiet change), is brought anew
+ * then, if nobody changed it meanwhile.
  *
- * A name that was not changed, or is left out, is not touched. A new name for such a file becomes a
- * file of its own, and that is said: what the host has under the other name was not judged, may be
- * somebody else's, and would from then on change with every write to the new one.
+ * A name that is left out is not touched, and so no link to it is made, which is said: what the
+ * host has there was not judged, may be somebody else's, and would from then on change with every
+ * write to the new name, as if that were allowed.
  */
 #define _GNU_SOURCE
 #include "workspace/apply_work.h"

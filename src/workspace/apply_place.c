@@ -190,6 +190,9 @@ int apply_place_put(struct apply_work *work, const struct record *step, int dir,
 	if (!step->base.there)
 		return rename_free(dir, temp, name, is_dir(&ours));
 	r = check_base(step, dir, name);
+	/* Where names cannot be exchanged, it was interrupted with neither in the place. */
+	if (r == -ESTALE && !work->entries && step->action == ACTION_SWAP)
+		return rename_free(dir, temp, name, is_dir(&ours)) < 0 ? -ESTALE : 0;
 	if (r < 0)
 		return r;
 	r = exchange(dir, temp, name);

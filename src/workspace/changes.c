@@ -369,7 +369,7 @@ static int step(struct finder *finder)
 /* The mode of the tree's own directory, without set-id bits, which a layer's top never has. */
 static int compare_tops(struct finder *finder, struct pair *top)
 {
-	if (!top->side[WALK_LOWER].there)
+	if (!top->side[WALK_LOWER].there || finder->layer->unused)
 		return 0;
 	for (int i = 0; i < 2; i++) {
 		top->there[i] = true;

@@ -37,6 +37,7 @@ struct changes_layer {
 	bool whole; /* upper is a complete copy, not a layer: what it lacks was taken away */
 	const char
 		*root; /* absolute path of the tree on the host: names it, and tells what escapes */
+	bool unused;   /* no box has had it: its own mode and time are not yet those of the tree */
 };
 
 /* Names that are never brought to the host, and ones that are sensitive beside sensitive.def. */

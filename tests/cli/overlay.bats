@@ -381,6 +381,26 @@ make_public() {
 	"$AGENTBOX" session rm one
 }
 
+@test "the workspace's own mode and time are the session's, from its first command to the apply" {
+	own_state
+	overlay ', hide: [.env]'
+	chmod 750 .
+	echo S >.env
+	touch -d 2001-02-03T04:05:06.789 .
+	"$AGENTBOX" session new one -p "$policy"
+	[ -z "$("$AGENTBOX" diff one)" ]
+	"$AGENTBOX" session exec one -- stat -c '%a %Y' . >"$result"
+	want_stdout '750 981173106'
+	[ -z "$("$AGENTBOX" diff one)" ]
+	"$AGENTBOX" session exec one -- sh -c 'chmod 711 . && touch -d 2002-02-03T04:05:06.789 .' >"$result"
+	"$AGENTBOX" session exec one -- stat -c '%a %Y' . >"$result"
+	want_stdout '711 1012709106'
+	[ "$("$AGENTBOX" diff one)" = 'M ./' ] && [ "$(stat -c '%a %Y' .)" = '750 981173106' ]
+	"$AGENTBOX" apply one
+	[ "$(stat -c '%a %.9Y' .)" = '711 1012709106.789000000' ] && [ "$(cat .env)" = S ]
+	"$AGENTBOX" session rm one
+}
+
 @test "changes are what comparing two full trees finds, for random work" {
 	needs python3 userns
 	"$python" "$BATS_TEST_DIRNAME/changes_model.py" "$AGENTBOX_PROBES/probe-changes_dump" "$((AGENTBOX_SLOW > 1 ? 3 : 40))" ||

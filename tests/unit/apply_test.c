@@ -574,6 +574,12 @@ static void test_place(void)
 	CHECK(apply_place_put(&h.work, &h.step, h.b.lower, "place") == -EEXIST);
 	CHECK(apply_discard(h.b.lower, h.temp, h.step.new_ino) == 0);
 	CHECK(half_ends(&h, "judged"));
+	/* A directory that was removed for the file, when apply was killed. */
+	half_begin(&h, ACTION_SWAP);
+	CHECK(unlinkat(h.b.lower, "place", 0) == 0);
+	move(&h, "ours", h.temp);
+	CHECK(apply_place_put(&h.work, &h.step, h.b.lower, "place") == 0);
+	CHECK(half_ends(&h, "ours"));
 	half_begin(&h, ACTION_DELETE);
 	put(h.b.lower, "place", "theirs!", 0644);
 	CHECK(apply_place_delete(&h.work, &h.step, h.b.lower, "place") == -ESTALE);
