@@ -154,10 +154,15 @@ static void make_steps(struct apply_work *work, const struct changes *changes,
 	report->list = ARENA_ARRAY(&report->arena, changes->count + 1, struct apply_entry);
 	report->count = changes->count;
 	work->entries = report->list;
+	/* As much as arena_push() would have made room for, at once. */
+	size_t room = 8;
+	while (room < changes->count)
+		room *= 2;
+	work->steps = ARENA_ARRAY(work->arena, room, struct record);
+	work->count = changes->count;
 	work->told = &report->arena;
 	for (size_t i = 0; i < changes->count; i++) {
-		struct record *step =
-			arena_push(work->arena, &work->steps, &work->count, sizeof *step);
+		struct record *step = &work->steps[i];
 		step->change = changes->list[i];
 		step->base = bases[i];
 		step->action = ACTION_NONE;
@@ -219,9 +224,10 @@ static int carry_out(struct apply_work *work, int state, const char *journal, st
 /* Those that are told come first, and are counted. */
 static void leave_loud(struct apply_report *report)
 {
-	struct apply_entry *quiet =
-		ARENA_ARRAY(&report->arena, report->count + 1, struct apply_entry);
-	size_t all = report->count;
+	size_t all = report->count, silent = 0;
+	for (size_t i = 0; i < all; i++)
+		silent += report->list[i].change->quiet;
+	struct apply_entry *quiet = ARENA_ARRAY(&report->arena, silent + 1, struct apply_entry);
 	report->count = report->quiet_count = 0;
 	for (size_t i = 0; i < all; i++) {
 		if (report->list[i].change->quiet) {

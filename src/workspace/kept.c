@@ -198,33 +198,45 @@ static int open_layers(struct kept *kept, const struct kept_meta *meta, struct e
 	return 0;
 }
 
+/* Others look for entries by halving: they must be in order, each once. */
+struct reading {
+	struct kept *kept;
+	bool disordered;
+};
+
+static void take_base(void *data, const struct record *record)
+{
+	struct reading *reading = data;
+	struct kept *kept = reading->kept;
+	size_t i = kept->changes.count++;
+	const struct change *a = i ? &kept->changes.list[i - 1] : NULL, *b = &record->change;
+	if (a && (a->layer > b->layer ||
+			 (a->layer == b->layer &&
+				 records_path_order(a->path, b->path, strlen(b->path)) >= 0)))
+		reading->disordered = true;
+	kept->changes.list[i] = *b;
+	kept->bases[i] = record->base;
+}
+
 static int read_base(struct kept *kept, struct err *err)
 {
-	struct record *list = NULL;
+	struct reading reading = { .kept = kept };
 	struct arena arena = { 0 };
 	char *text;
 	size_t len, count = 0;
 	AUTO_FD fd = open_own(kept->dir, "base", O_RDONLY);
 	int r = fd < 0 ? fd : fd_read_file(&arena, fd, RECORDS_FILE_MAX, &text, &len);
 	if (r == 0)
-		r = records_read(&kept->arena, text, len, kept->layer_count, &list, &count);
-	arena_free(&arena);
-	if (r < 0)
-		return damaged(err, kept->id, "base", r);
-	kept->changes.list = ARENA_ARRAY(&kept->arena, count + 1, struct change);
-	kept->bases = ARENA_ARRAY(&kept->arena, count + 1, struct apply_base);
-	kept->changes.count = count;
-	for (size_t i = 0; i < count; i++) {
-		kept->changes.list[i] = list[i].change;
-		kept->bases[i] = list[i].base;
-		/* Others look for entries by halving: they must be in order, each once. */
-		const struct change *a = i ? &list[i - 1].change : NULL, *b = &list[i].change;
-		if (a && (a->layer > b->layer ||
-				 (a->layer == b->layer && records_path_order(a->path, b->path,
-								  strlen(b->path)) >= 0)))
-			return damaged(err, kept->id, "base", -EBADMSG);
+		r = records_count(text, len, kept->layer_count, &count);
+	if (r == 0) {
+		kept->changes.list = ARENA_ARRAY(&kept->arena, count + 1, struct change);
+		kept->bases = ARENA_ARRAY(&kept->arena, count + 1, struct apply_base);
+		r = records_each(&kept->arena, text, len, kept->layer_count, take_base, &reading);
 	}
-	return 0;
+	if (r == 0 && reading.disordered)
+		r = -EBADMSG;
+	arena_free(&arena);
+	return r < 0 ? damaged(err, kept->id, "base", r) : 0;
 }
 
 static int fill(int dir, struct kept *kept, const char *id, const char *workspace, struct err *err)

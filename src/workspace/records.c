@@ -318,26 +318,69 @@ static int read_record(struct reader *r, struct record *record)
 	return skip(r, '\n') ? 0 : -EBADMSG;
 }
 
-int records_read(struct arena *arena, const char *text, size_t len, size_t layer_count,
-	struct record **ret_list, size_t *ret_count)
+int records_each(struct arena *arena, const char *text, size_t len, size_t layer_count,
+	records_visit *visit, void *data)
 {
 	struct reader r = { .at = text, .end = text + len, .arena = arena, .last = "" };
-	struct record *list = NULL;
-	size_t count = 0;
+	uint64_t count = 0;
 	r.layer_count = layer_count;
 	if (layer_count == 0 || len > RECORDS_FILE_MAX)
 		return len > RECORDS_FILE_MAX ? -EFBIG : -EBADMSG;
-	while (r.end - r.at >= 4 && memcmp(r.at, "end ", 4) != 0) {
-		struct record *record = arena_push(arena, &list, &count, sizeof *list);
-		int error = read_record(&r, record);
+	for (; r.end - r.at >= 4 && memcmp(r.at, "end ", 4) != 0; count++) {
+		struct record record = { 0 };
+		int error = read_record(&r, &record);
 		if (error < 0)
 			return error;
+		visit(data, &record);
 	}
 	char last[40];
-	int last_len = snprintf(last, sizeof last, "end %zu\n", count);
+	int last_len = snprintf(last, sizeof last, "end %" PRIu64 "\n", count);
 	if (r.end - r.at != last_len || memcmp(r.at, last, (size_t)last_len) != 0)
 		return -EBADMSG;
-	*ret_list = list;
-	*ret_count = count;
+	return 0;
+}
+
+static void count_one(void *data, const struct record *record)
+{
+	(void)record;
+	++*(size_t *)data;
+}
+
+int records_count(const char *text, size_t len, size_t layer_count, size_t *ret_count)
+{
+	struct arena arena = { 0 };
+	size_t count = 0;
+	int r = records_each(&arena, text, len, layer_count, count_one, &count);
+	arena_free(&arena);
+	if (r == 0)
+		*ret_count = count;
+	return r;
+}
+
+struct filling {
+	struct record *list;
+	size_t count;
+};
+
+static void fill_one(void *data, const struct record *record)
+{
+	struct filling *filling = data;
+	filling->list[filling->count++] = *record;
+}
+
+int records_read(struct arena *arena, const char *text, size_t len, size_t layer_count,
+	struct record **ret_list, size_t *ret_count)
+{
+	struct filling filling = { 0 };
+	size_t count;
+	int r = records_count(text, len, layer_count, &count);
+	if (r < 0)
+		return r;
+	filling.list = ARENA_ARRAY(arena, count + 1, struct record);
+	r = records_each(arena, text, len, layer_count, fill_one, &filling);
+	if (r < 0)
+		return r;
+	*ret_list = filling.list;
+	*ret_count = filling.count;
 	return 0;
 }

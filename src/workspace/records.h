@@ -53,6 +53,15 @@ int records_end(struct records_writer *writer);
 int records_read(struct arena *arena, const char *text, size_t len, size_t layer_count,
 	struct record **ret_list, size_t *ret_count);
 
+/*
+ * Likewise, one after the other and without a list: it may be long. How many there are is best
+ * found out before, as nothing is allocated for a list that turns out to be damaged.
+ */
+typedef void records_visit(void *data, const struct record *record);
+int records_each(struct arena *arena, const char *text, size_t len, size_t layer_count,
+	records_visit *visit, void *data);
+int records_count(const char *text, size_t len, size_t layer_count, size_t *ret_count);
+
 /* Append bytes with \xNN for what would end a word; and back, in the arena: NULL for a wrong form.
  */
 void records_escape(struct buf *out, const char *text, size_t len);
