@@ -383,7 +383,7 @@ static void test_quiet(void)
 	set_up(&b);
 	for (int i = 0; i < 2; i++) {
 		int at = i ? b.upper : b.lower;
-		AUTO_FD dir = make_dir(at, "dir");
+		CHECK(close(make_dir(at, "dir")) == 0);
 		put(at, "changed", "x", 0644);
 		put(at, "file", "x", 0644);
 		CHECK(symlinkat("to", at, "link") == 0);
