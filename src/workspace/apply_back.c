@@ -25,6 +25,9 @@ int apply_discard(int dir, const char *temp, uint64_t ino)
 		return -ESTALE;
 	if (!S_ISDIR(st.st_mode))
 		return unlinkat(dir, temp, 0) < 0 && errno != ENOENT ? -errno : 0;
+	/* As it is staged. Who may write to a directory of root's could move another one there. */
+	if (!ino && (st.st_uid != geteuid() || (st.st_mode & 0777) != 0700))
+		return 0;
 	int r = dirs_chmod(place, 0700);
 	AUTO_FD tree = r < 0 ? r : openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (tree < 0)

@@ -161,7 +161,7 @@ int apply_lend(struct apply_work *work, struct record *step);
 /* Remove what was staged, and give directories their modes back. 0 or -errno of the last failure.
  */
 int apply_take_back(struct apply_work *work);
-/* Remove a temporary file or tree, if it is that inode (0: whatever it is). 0 (also when it is not
+/* Remove a temporary file or tree, if it is that inode (0: it is not known). 0 (also when it is not
  * there) or -errno. */
 int apply_discard(int dir, const char *temp, uint64_t ino);
 
