@@ -343,6 +343,7 @@ class Model:
             fault = self.check_patch(seed)
             if fault:
                 sys.exit(f"seed {seed}, patch: {fault}")
+        print(f"seeds {first} to {first + count - 1}")
 
     def box(self, first, count):
         policy = os.path.join(self.place, b"policy.yaml")
@@ -364,6 +365,7 @@ class Model:
             fault = fault or self.alike(start, survey(self.work), want)
             if fault:
                 sys.exit(f"seed {seed}, box with {backend}: {fault}")
+        print(f"seeds {first} to {first + count - 1}")
 
     def alike(self, start, got, want):
         fault = differ(got["found"], want["found"])
