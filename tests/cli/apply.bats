@@ -433,6 +433,11 @@ model() {
 	model box 1 "${AGENTBOX_SEEDS-12}"
 }
 
+@test "what others write between apply's last look and its deed is there in the end" {
+	own_state
+	model moment 4
+}
+
 @test "what others write while apply is at work is there in the end" {
 	own_state
 	model race "${AGENTBOX_SEEDS-12}"

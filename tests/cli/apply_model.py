@@ -4,6 +4,7 @@
 usage: apply_model.py PLACE random FIRST_SEED COUNT
        apply_model.py PLACE box FIRST_SEED COUNT
        apply_model.py PLACE kill SEED STEP
+       apply_model.py PLACE moment COUNT
        apply_model.py PLACE race ROUNDS
        apply_model.py PLACE swap ROUNDS
        apply_model.py PLACE deep DEPTH
@@ -17,8 +18,9 @@ makes the same of the patch.
 box: the work is done in a real box, whose own look at its tree at the end is what the host's must be
 after an apply; in every fourth one the workspace is a copy.
 kill: apply is killed before every STEPth of its system calls; each file is then as before or as
-after, and the next apply brings all to its end. race: others replace files while apply is
-at work; what they wrote last is there in the end. swap: others move the directories meanwhile; nothing
+after, and the next apply brings all to its end. moment: others replace, make or remove
+a file between apply's look at it and what it does then, COUNT times. race: others do that while apply is
+at work, whenever it comes; what they wrote last is there in the end. swap: others move the directories meanwhile; nothing
 of apply's is left in them that it does not name. deep, many: trees that are deep, or wide.
 """
 
@@ -477,6 +479,42 @@ class Model:
 
     def left(self):
         return [path for path in everything(self.work) if b".agentbox-apply-" in path]
+
+    def moment(self, count):
+        """What others do: write a file anew; with what apply had to do with it: change, remove, make it."""
+        for before, after in ((b"old", b"box"), (b"old", None), (None, b"box"), (b"old", "dir"), (b"old", "link")):
+            for times in range(1, count + 1):
+                for path in (self.before, self.after, self.work):
+                    clear(path)
+                    os.mkdir(path)
+                name = os.path.join(self.after, b"f")
+                if before:
+                    with open(os.path.join(self.before, b"f"), "wb") as file:
+                        file.write(before)
+                if after == "dir":
+                    os.mkdir(name)
+                elif after == "link":
+                    os.symlink("elsewhere", name)
+                elif after:
+                    with open(name, "wb") as file:
+                        file.write(after)
+                copy(self.before, self.work)
+                self.keep()
+                work, done = os.fsdecode(self.work), os.path.join(os.fsdecode(self.place), "done")
+                clear(done)
+                os.mkdir(done)
+                others = (f"n=$(ls {done} | wc -l); [ $n -ge {times} ] || {{ : >{done}/$n; echo host $n >{work}/.own; "
+                          f"[ ! -d {work}/f ] || rmdir {work}/f; mv -T {work}/.own {work}/f; }}")
+                ran = self.agentbox("apply", self.id, before=[f"{PROBES}/probe-killat", "-b", others])
+                words = f"{before} to {after}, {times} times: "
+                if ran.returncode != 0:
+                    sys.exit(f"{words}{ran.returncode} {ran.stderr!r}")
+                last = len(os.listdir(done)) - 1
+                found = {p: e for p, e in snapshot(self.work).items() if p != b".own"}
+                if list(found) != [b"f"] or found[b"f"][0] != "file" or found[b"f"][2] != f"host {last}\n".encode():
+                    sys.exit(f"{words}host {last} was written last, and there is {found}")
+                if b"conflict" not in ran.stderr:
+                    sys.exit(f"{words}{ran.stderr!r}")
 
     def race(self, rounds):
         written = untouched = 0
