@@ -1,13 +1,15 @@
 /*
  * limits: what the kernel counts for the box's control groups, and what of it means that a limit
  * was reached. Processor time is looked at while the command runs, and so is everything that no
- * group counts (watch.c); all else once, after the box's end. Never decides how the run ended: that
- * is machine.c's and finish.c's.
+ * group counts (watch.c), and whether the disk is full; all else once, after the box's end. Never
+ * decides how the run ended: that is machine.c's and finish.c's.
  */
 #define _GNU_SOURCE
 #include "supervise/run.h"
 
+#include <linux/magic.h>
 #include <signal.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +31,17 @@
 #define WATCH_MAX_US    250000
 #define WATCH_BYTES_US  4096 /* bytes that may come in a microsecond */
 #define WATCH_COST_PART 8
+
+/*
+ * Between two looks at the room that a private layer has. No box fills it faster, so it is looked
+ * at often only when it is nearly full; and then it stays full for about as long, since tmpfs
+ * counts the pages of a file that goes as used until the last of them is free.
+ */
+#define DISK_BYTES_US   4096  /* bytes that may come in a microsecond */
+#define DISK_FREED_US   32768 /* bytes that may go */
+#define DISK_LEAST_US   250
+#define DISK_USUAL_US   2000
+#define DISK_LONGEST_US 250000
 
 static uint64_t counted(uint64_t number)
 {
@@ -74,10 +87,36 @@ static int64_t watch_due(const struct run *run)
 	return run->next_watch ? run->next_watch : run->started + WATCH_MIN_US * INT64_C(1000);
 }
 
+/* `room` of `size` bytes is left; ns. */
+static int64_t disk_wait(uint64_t room, uint64_t size)
+{
+	uint64_t us = room / DISK_BYTES_US, least = size / DISK_FREED_US;
+	if (least > DISK_USUAL_US)
+		least = DISK_USUAL_US;
+	if (least < DISK_LEAST_US)
+		least = DISK_LEAST_US;
+	if (us < least)
+		us = least;
+	return (int64_t)(us < DISK_LONGEST_US ? us : DISK_LONGEST_US) * 1000;
+}
+
+/* Only a layer tells less at the end than it knew: overlayfs undoes a copy that found no room. */
+static int64_t disk_due(const struct run *run)
+{
+	const struct plan *plan = run->plan;
+	if (!runs(run) || run->box->layer_count == 0 || plan->layers[0].source ||
+		run->result->limits_hit & LIMIT_DISK)
+		return NEVER;
+	return run->next_disk ? run->next_disk
+			      : run->started + disk_wait(plan->root_size, plan->root_size);
+}
+
 int64_t limits_due(const struct run *run)
 {
-	int64_t time = time_due(run), watch = watch_due(run);
-	return time < watch ? time : watch;
+	int64_t time = time_due(run), watch = watch_due(run), disk = disk_due(run);
+	if (watch < time)
+		time = watch;
+	return disk < time ? disk : time;
 }
 
 static void look_at_time(struct run *run)
@@ -188,6 +227,22 @@ static void look_at_all(struct run *run)
 	judge(run, &is);
 }
 
+/* The layer is in the box's own file system. Full to the last page: then writes are refused. */
+static void look_at_disk(struct run *run)
+{
+	struct statfs fs;
+	uint64_t size = run->plan->root_size;
+	run->next_disk = NEVER;
+	if (fstatfs(run->box->layers[0], &fs) < 0 || (unsigned long)fs.f_type != TMPFS_MAGIC ||
+		fs.f_blocks == 0)
+		return;
+	if (fs.f_bfree == 0)
+		run->result->limits_hit |= LIMIT_DISK;
+	else
+		run->next_disk =
+			run_now() + disk_wait((uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize, size);
+}
+
 void limits_look(struct run *run)
 {
 	int64_t now = run_now();
@@ -195,6 +250,8 @@ void limits_look(struct run *run)
 		look_at_time(run);
 	if (now >= watch_due(run))
 		look_at_all(run);
+	if (now >= disk_due(run))
+		look_at_disk(run);
 }
 
 /* Killed with its init, nobody has waited for the command: what was seen of it is all there is. */

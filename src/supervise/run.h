@@ -140,6 +140,7 @@ struct run {
 	struct cgroup_counters counters; /* of its control groups, at the end; else unknown */
 	struct watch *watch;             /* limits.c: for what no group counts; NULL: not yet */
 	int64_t next_watch;              /* 0: soon after the command runs; NEVER */
+	int64_t next_disk;               /* at the layer's room; 0: soon enough; NEVER */
 	struct watch_usage seen;         /* by it: the most memory, and the last times */
 	unsigned over;                   /* enum limit_bit: what the watch killed the box for */
 

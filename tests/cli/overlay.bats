@@ -185,15 +185,39 @@ make_public() {
 	[ "$(stat -c %s big)" = 16777216 ]
 }
 
-@test "C09: a byte added to a large file, in memory and on disk" {
-	truncate -s 1G big
+@test "C09: a byte added to a file larger than the disk: ENOSPC, and the limit is named" {
+	policy_is <<-'END'
+		filesystem: {workspace: overlay}
+		limits: {disk: 128MiB}
+	END
+	head -c 256M /dev/zero >big
+	box -- sh -c 'printf x >>big'
+	want '.exit_code != 0' '.stderr | contains("No space left")' '.limits_hit == ["disk"]' \
+		'.usage.disk_bytes < 1048576' '.changes == []'
+	[ "$(stat -c %s big)" = 268435456 ]
+}
+
+@test "C09: a disk that was nearly full was no limit that was hit" {
 	policy_is <<-'END'
 		filesystem: {workspace: overlay}
 		limits: {disk: 64MiB}
 	END
+	head -c 60M /dev/zero >big
+	box -- sh -c 'printf x >>big && rm big && head -c 60M /dev/zero >again && sleep 0.1 && rm again'
+	want_exit 0
+	want '.limits_hit == []'
+}
+
+@test "C09: a byte added to a large file, in memory and on disk" {
 	head -c 128M /dev/urandom >real
-	box -- sh -c 'printf x >>real'
-	want '.exit_code != 0' '.limits_hit == ["disk"] or .limits_hit == []'
+	policy_is <<-'END'
+		filesystem: {workspace: overlay}
+		limits: {disk: 160MiB}
+	END
+	box -- sh -c 'printf x >>real && stat -c %s real'
+	want_exit 0 134217729
+	changed real=modified
+	want '.limits_hit == []'
 	policy_is <<-'END'
 		filesystem: {workspace: overlay, scratch: disk}
 	END
