@@ -1,7 +1,7 @@
 /*
  * host_ahead: looks at a large index's directories from the end, while the walk comes from the
- * beginning. Waiting for memory is what looking at many directories costs, and a second processor
- * waits at the same time. Private to plan/.
+ * beginning. Waiting for memory is what looking at many directories costs, and other processors
+ * wait at the same time. Private to plan/.
  */
 #ifndef AGENTBOX_PLAN_HOST_AHEAD_H
 #define AGENTBOX_PLAN_HOST_AHEAD_H
@@ -12,22 +12,28 @@
 
 #include "plan/host_index.h"
 
-#define AHEAD_BYTES_MIN ((size_t)256 << 10) /* a smaller index is not worth a process */
+#define AHEAD_BYTES_MIN    ((size_t)256 << 10) /* for less of an index a process is not worth it */
+#define AHEAD_CHILDREN_MAX 3
+#define AHEAD_LINE         64 /* bytes that processors hand to each other at once */
 
 struct ahead {
 	struct index_part index;
 	size_t patterns;
-	struct ahead_shared {         /* with the child */
-		size_t walked;        /* the walk's place: the child need not go below it */
+	struct ahead_shared {  /* with the children */
+		size_t walked; /* the walk's place: nobody need go below it */
+		unsigned char alone[AHEAD_LINE - sizeof(size_t)];
 		unsigned char same[]; /* one for each place where a record can be */
 	} * shared;
 	size_t count, size;
-	pid_t child; /* 0: none */
+	size_t first, last; /* a child's part: places from `first` up to before `last` */
+	unsigned looks;     /* at leaves, by this child */
+	pid_t children[AHEAD_CHILDREN_MAX];
+	unsigned child_count;
 };
 
 /*
- * Begin, if the index is large enough; a child process looks at directories below `tree`. Whatever
- * fails: nothing is known ahead. ahead_end() waits for the child, which stops then.
+ * Begin, if the index is large enough; child processes look at directories below `tree`, each in a
+ * part of its own. Whatever fails: less is known ahead. ahead_end() waits for them; they stop then.
  */
 void ahead_start(struct ahead *ahead, const struct index_part *index, size_t patterns, int tree);
 

@@ -148,21 +148,57 @@ bool index_unchanged(const struct index_record *record, const struct stat *st)
 	       record->ctime_nsec == (uint32_t)st->st_ctim.tv_nsec;
 }
 
+void index_differ(struct host_index *index)
+{
+	if (index->differs)
+		return;
+	index->differs = true;
+	if (buf_add(&index->new, index->bytes, index->same) < 0)
+		index->on = false;
+}
+
+static bool goes_on(struct host_index *index, const void *data, size_t len)
+{
+	if (index->len - index->same < len || memcmp(index->bytes + index->same, data, len) != 0)
+		return false;
+	index->same += len;
+	return true;
+}
+
 size_t index_begin(struct host_index *index, const struct index_record *record, const char *list)
 {
-	size_t at = index->new.len;
-	if (index->on && (buf_add(&index->new, record, sizeof *record) < 0 ||
-				 buf_add(&index->new, list, record->bytes) < 0))
+	size_t at = index->differs ? index->new.len : index->same;
+	if (!index->on)
+		return at;
+	if (!index->differs) {
+		if (goes_on(index, record, sizeof *record) && goes_on(index, list, record->bytes))
+			return at;
+		index->same = at;
+		index_differ(index);
+	}
+	if (buf_add(&index->new, record, sizeof *record) < 0 ||
+		buf_add(&index->new, list, record->bytes) < 0)
 		index->on = false;
 	return at;
 }
 
 void index_end(struct host_index *index, size_t at)
 {
+	const size_t offset = offsetof(struct index_record, size);
+	uint32_t size, was;
 	if (!index->on)
 		return;
-	uint32_t size = (uint32_t)(index->new.len - at);
-	memcpy(index->new.data + at + offsetof(struct index_record, size), &size, sizeof size);
+	if (!index->differs) {
+		size = (uint32_t)(index->same - at);
+		memcpy(&was, index->bytes + at + offset, sizeof was);
+		if (was == size)
+			return;
+		index_differ(index);
+	}
+	if (!index->on)
+		return;
+	size = (uint32_t)(index->new.len - at);
+	memcpy(index->new.data + at + offset, &size, sizeof size);
 }
 
 uint64_t index_sum(const char *data, size_t len)

@@ -79,6 +79,12 @@ struct host_index {
 	char *bytes; /* the whole older file, or NULL */
 	size_t len;
 	struct index_part old;
+	/*
+	 * So many bytes of the older file are also what the new one begins with. As long as
+	 * that is all there is of it nothing is copied, and `new` is empty.
+	 */
+	size_t same;
+	bool differs;
 	struct buf new; /* begins with the file's head and the key */
 };
 
@@ -97,6 +103,8 @@ bool index_unchanged(const struct index_record *record, const struct stat *st);
 /* A directory begins and ends; *ret_at is its place for index_end. */
 size_t index_begin(struct host_index *index, const struct index_record *record, const char *list);
 void index_end(struct host_index *index, size_t at);
+/* Go on in a copy of what has been the same so far. */
+void index_differ(struct host_index *index);
 
 /* Write it, if it says anything new. */
 void host_index_store(struct host_index *index, uint64_t seen);

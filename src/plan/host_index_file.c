@@ -115,6 +115,8 @@ static void load(struct host_index *index, int fd)
 			index->bytes = bytes;
 			index->len = size;
 			index->old = (struct index_part){ body + index->key_len, bytes + size };
+			index->same = sizeof head + index->key_len;
+			index->differs = false;
 			return;
 		}
 	}
@@ -138,14 +140,17 @@ void host_index_open(struct host_index *index, struct arena *arena, const char *
 	index->key_len = text.len;
 	SHA256Data((const uint8_t *)index->key, index->key_len, index->name);
 	index->new.max = INDEX_SIZE_MAX;
-	index->on = buf_add(&index->new, &head, sizeof head) == 0 &&
-		    buf_add(&index->new, index->key, index->key_len) == 0;
+	index->on = true;
+	index->differs = true;
 	AUTO_FD dir = index_dir_open(cache, false);
 	AUTO_FD fd = dir < 0 ? -1
 			     : openat(dir, index->name,
 				       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd >= 0)
 		load(index, fd);
+	if (index->differs)
+		index->on = buf_add(&index->new, &head, sizeof head) == 0 &&
+			    buf_add(&index->new, index->key, index->key_len) == 0;
 }
 
 /* What nobody will ask for again, and what a killed run left half written. */
@@ -200,7 +205,11 @@ static void write_file(struct host_index *index)
 void host_index_store(struct host_index *index, uint64_t seen)
 {
 	struct index_head head;
-	if (!index->on || seen < INDEX_ENTRIES_MIN)
+	if (!index->on || seen < INDEX_ENTRIES_MIN ||
+		(!index->differs && index->same == index->len))
+		return;
+	index_differ(index); /* the older one has more at its end */
+	if (!index->on)
 		return;
 	char *body = index->new.data + sizeof head;
 	size_t len = index->new.len - sizeof head;

@@ -290,6 +290,57 @@ static void an_index_is_used_only_while_it_is_true(void)
 	place_remove(&place);
 }
 
+/* The bytes of the only index, in *ret (the caller's). */
+static size_t index_bytes(const struct place *place, char **ret)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	CHECK(the_index(place, path) == 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && fstat(fd, &st) == 0);
+	*ret = malloc((size_t)st.st_size);
+	CHECK(*ret && read(fd, *ret, (size_t)st.st_size) == st.st_size);
+	close(fd);
+	return (size_t)st.st_size;
+}
+
+/* What has not changed is not written again, so it must fit to what has. */
+static void an_index_renewed_in_part_is_the_one_made_anew(void)
+{
+	static const char *const changes[] = {
+		"rm -r %s/m/d9",                    /* the end of most orders */
+		"rm -r %s/m/d0 && mkdir %s/m/d0",   /* fewer in it than before */
+		"mkdir -p %s/m/d5/e5/deeper/still", /* more */
+		"rm -r %s/m/d1 %s/m/d2 && touch %s/m/d3/a.key",
+		"mkdir %s/zz && touch %s/zz/b.key",
+	};
+	struct place place;
+	place_make(&place);
+	many_files(&place, 160);
+	past_the_racy_time();
+	wants(place.tree, two, place.cache, true, "");
+	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+		char *renewed, *anew, command[512];
+		const char *top = place.tree;
+		snprintf(command, sizeof command, changes[i], top, top, top);
+		run_shell("%s", command);
+		past_the_racy_time();
+		struct found found;
+		walk(&found, place.tree, two, place.cache, true);
+		CHECK(found.r == 0);
+		done(&found);
+		size_t len = index_bytes(&place, &renewed);
+		run_shell("rm %s/*", place.cache);
+		walk(&found, place.tree, two, place.cache, true);
+		CHECK(found.r == 0);
+		done(&found);
+		CHECK(index_bytes(&place, &anew) == len && memcmp(renewed, anew, len) == 0);
+		free(renewed);
+		free(anew);
+	}
+	place_remove(&place);
+}
+
 /* Large enough that a child looks at a part of it. */
 static void a_change_in_either_half_is_found(void)
 {
@@ -458,6 +509,7 @@ int main(void)
 	RUN(rows_say_what_match_path_says);
 	RUN(a_pattern_has_a_maximum);
 	RUN(an_index_is_used_only_while_it_is_true);
+	RUN(an_index_renewed_in_part_is_the_one_made_anew);
 	RUN(a_change_in_either_half_is_found);
 	RUN(small_trees_and_bad_places_have_no_index);
 	RUN(a_damaged_index_is_made_anew);
