@@ -24,6 +24,10 @@ struct builder {
 	struct build_grant *grants; /* by target, parents before what lies in them */
 	size_t grant_count;
 	struct plan_layer *layers;
+	/* mounts_pins.c: a table of paths that are mounted onto themselves, each an index into
+	 * ops plus 1; what of ops is in it. */
+	uint32_t *pins;
+	size_t pins_size, pins_count, pins_known;
 	bool workspace_shown;
 	bool ready_dev; /* /dev is the installed directory, not one of the box's own */
 };
@@ -78,6 +82,15 @@ int build_nested(struct builder *builder);
 
 /* The match that hides a path or a directory that it lies in, or NULL. */
 const struct host_match *build_hidden_by(const struct builder *builder, const char *path);
+
+/* mounts_pins.c */
+/* The grant that shows a path in the end: the deepest that it is or lies in; or NULL. */
+const struct build_grant *build_grant_of(const struct builder *builder, const char *target);
+void build_hold_parents(struct builder *builder, const struct build_grant *grant,
+	const char *target, const char *why);
+void build_protect(struct builder *builder, const struct host_match *match);
+void build_hide(struct builder *builder, const struct host_match *match);
+void build_cover_own(struct builder *builder);
 
 /* layers.c */
 #define LAYERS_DIR "run/agentbox.layers" /* where they are put together, covered afterwards */

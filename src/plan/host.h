@@ -126,7 +126,7 @@ void host_free(struct host *host);
 /* The facts of a path that was probed, or NULL. */
 const struct host_path *host_find(const struct host *host, const char *path);
 
-#define HOST_MATCHES_MAX 4096    /* of all hide and protect patterns together ... */
+#define HOST_MATCHES_MAX 32768   /* of all hide and protect patterns together ... */
 #define HOST_GONE_MAX    131072  /* ... but hidden files in trees that are shown through a layer */
 #define HOST_WALK_MAX    5000000 /* entries looked at for patterns */
 

@@ -60,15 +60,6 @@ static void add(struct search *search, bool hide, const struct policy_pattern *p
 	match->mode = mode;
 }
 
-int search_add_plain(
-	struct search *search, const struct policy_pattern *pattern, const char *path, mode_t mode)
-{
-	if (count_one(search, true, pattern, path) < 0)
-		return -1;
-	add(search, true, pattern, path, mode);
-	return 0;
-}
-
 static int add_one(struct search *search, bool hide, const struct policy_pattern *pattern,
 	const char *path, const struct stat *st)
 {
@@ -83,6 +74,17 @@ static int add_one(struct search *search, bool hide, const struct policy_pattern
 	}
 	add(search, hide, pattern, path, st->st_mode);
 	return 0;
+}
+
+int search_add_plain(struct search *search, bool hide, const struct policy_pattern *pattern,
+	const char *path, mode_t mode)
+{
+	struct stat st = { .st_mode = mode, .st_nlink = 1 };
+	/* Only there its other names count. */
+	if (search->written && !(hide && search_in_layer(search, path)) && lstat(path, &st) < 0)
+		return search_unreached(search, path, errno);
+	return S_ISLNK(st.st_mode) ? search_add(search, hide, pattern, path)
+				   : add_one(search, hide, pattern, path, &st);
 }
 
 /* `done` has no links in it, `rest` is to do. */

@@ -37,9 +37,12 @@ struct search {
 int search_add(
 	struct search *search, bool hide, const struct policy_pattern *pattern, const char *path);
 
-/* Add a path that is no link and is to be hidden, without a look at it; `mode`: its type. */
-int search_add_plain(
-	struct search *search, const struct policy_pattern *pattern, const char *path, mode_t mode);
+/*
+ * Add a path that is no link, nor passes through one, without a look at it where none is needed;
+ * `mode`: its type.
+ */
+int search_add_plain(struct search *search, bool hide, const struct policy_pattern *pattern,
+	const char *path, mode_t mode);
 
 /* Does a path lie in a tree that is shown through a layer? */
 bool search_in_layer(const struct search *search, const char *path);

@@ -235,10 +235,11 @@ static int add_match(struct walk *walk, const struct index_entry *entry, bool ag
 		search->found[pattern->number] = true;
 	if (again)
 		return 0;
-	/* What is simply there is taken away from a layer by name: its type is all that counts. */
-	if (pattern->hide && entry->type != DT_LNK && entry->type != DT_UNKNOWN &&
-		search_in_layer(search, walk->path))
-		return search_add_plain(search, pattern->from, walk->path, DTTOIF(entry->type));
+	/* The walk follows no links; only an absolute pattern's tree may lie behind one. */
+	bool plain = !search->only || (pattern->hide && search_in_layer(search, walk->path));
+	if (plain && entry->type != DT_LNK && entry->type != DT_UNKNOWN)
+		return search_add_plain(
+			search, pattern->hide, pattern->from, walk->path, DTTOIF(entry->type));
 	return search_add(search, pattern->hide, pattern->from, walk->path);
 }
 

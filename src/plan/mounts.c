@@ -46,9 +46,10 @@ const struct plan_op *build_shown_by(const struct builder *builder, const char *
 	size_t best_len = 0;
 	for (size_t i = 0; i < builder->plan->op_count; i++) {
 		const struct plan_op *op = &builder->ops[i];
+		if (op->kind != OP_BIND || (op->flags & OPF_DEVICE))
+			continue;
 		size_t len = strlen(op->target);
-		if (op->kind != OP_BIND || (op->flags & OPF_DEVICE) ||
-			strncmp(op->target, target, len) != 0)
+		if (strncmp(op->target, target, len) != 0)
 			continue;
 		if ((target[len] == 0 || target[len] == '/') && (!best || len >= best_len)) {
 			best = op;

@@ -279,87 +279,6 @@ const struct host_match *build_hidden_by(const struct builder *builder, const ch
 	return NULL;
 }
 
-/* The grant that shows a path in the end: the deepest that it is or lies in. */
-static const struct build_grant *grant_of(const struct builder *builder, const char *target)
-{
-	const struct build_grant *found = NULL;
-	for (size_t i = 0; i < builder->grant_count; i++) {
-		const struct build_grant *grant = &builder->grants[i];
-		if (strcmp(target, grant->target) == 0 || build_lies_in(target, grant->target))
-			found = grant;
-	}
-	return found;
-}
-
-/* A mount of a path onto itself, once: it cannot be renamed, removed or replaced any more. */
-static void pin(
-	struct builder *builder, const char *target, unsigned flags, mode_t mode, const char *why)
-{
-	for (size_t i = 0; i < builder->plan->op_count; i++) {
-		struct plan_op *op = &builder->ops[i];
-		if (op->kind != OP_INSIDE || strcmp(op->target, target) != 0)
-			continue;
-		op->flags |= flags & OPF_READONLY;
-		return;
-	}
-	struct plan_op *op = build_op(builder, OP_INSIDE, target, why);
-	op->source = target;
-	op->mode = mode & S_IFMT;
-	op->flags = flags | OPF_UNDER_GRANT | (S_ISDIR(mode) ? OPF_RECURSIVE : 0) |
-		    (S_ISLNK(mode) ? OPF_LINK_ITSELF : 0);
-}
-
-/* Every directory between the grant's top and target is held in its place. */
-static void pin_parents(struct builder *builder, const struct build_grant *grant,
-	const char *target, const char *why)
-{
-	const char *slash = target + strlen(grant->target);
-	if (!*slash)
-		return; /* the grant itself */
-	for (slash = strchr(slash + 1, '/'); slash; slash = strchr(slash + 1, '/'))
-		pin(builder, arena_strndup(&builder->plan->arena, target, (size_t)(slash - target)),
-			0, S_IFDIR, why);
-}
-
-/*
- * Protected: read-only itself, and every directory above it up to the grant's top held in its
- * place, since a parent that can be renamed could be replaced by another with other content.
- */
-static void protect(struct builder *builder, const struct host_match *match)
-{
-	const char *target = match->path + 1;
-	const struct build_grant *grant = grant_of(builder, target);
-	if (!grant || !grant->write || strcmp(grant->target, target) == 0)
-		return; /* not shown, or read-only already */
-	const char *why = build_why(builder, "filesystem.protect", &match->pattern->at);
-	pin_parents(builder, grant, target, why);
-	pin(builder, target, OPF_READONLY, match->mode, why);
-}
-
-/*
- * Hidden: covered. Where the tree is written, its parents are held as well: a box that could rename
- * one would find the file uncovered in the next run, where it no longer has the hidden name.
- */
-static void hide(struct builder *builder, const struct host_match *match)
-{
-	const char *target = match->path + 1;
-	const struct build_grant *grant = grant_of(builder, target);
-	if (!grant && !build_shown_by(builder, target))
-		return;
-	if (grant && grant->layer >= 0 && strcmp(grant->target, target) != 0) {
-		build_layer_gone(builder, grant->layer, match->path);
-		return;
-	}
-	bool written = grant && grant->write;
-	const char *why = build_why(builder, "filesystem.hide", &match->pattern->at);
-	if (written)
-		pin_parents(builder, grant, target, why);
-	struct plan_op *op = build_op(builder, OP_MASK, target, why);
-	op->mode = match->mode & S_IFMT;
-	op->flags = OPF_READONLY | OPF_UNDER_GRANT | (written ? 0 : OPF_OPTIONAL) |
-		    (S_ISLNK(match->mode) ? OPF_LINK_ITSELF : 0);
-}
-
 bool build_covers_own(const struct builder *builder)
 {
 	const struct policy *policy = builder->policy;
@@ -371,28 +290,12 @@ bool build_covers_own(const struct builder *builder)
 	return false;
 }
 
-/* agentbox's own directories in a written tree: out of the box's reach, also for reading. */
-static void cover_own(struct builder *builder)
-{
-	for (size_t i = 0; i < builder->host->own_count; i++) {
-		const struct host_path *own = &builder->host->own[i];
-		const char *target = own->path + 1;
-		const struct build_grant *grant = own->errnum ? NULL : grant_of(builder, target);
-		if (!grant || !grant->write)
-			continue;
-		pin_parents(builder, grant, target, "agentbox's own");
-		struct plan_op *op = build_op(builder, OP_MASK, target, "agentbox's own");
-		op->mode = own->mode & S_IFMT;
-		op->flags = OPF_READONLY | OPF_UNDER_GRANT;
-	}
-}
-
 /* A protected path that is not there cannot be held in a tree that the box writes directly. */
 static int check_missing(struct builder *builder)
 {
 	for (size_t i = 0; i < builder->host->missing_count; i++) {
 		const struct host_missing *missing = &builder->host->missing[i];
-		const struct build_grant *grant = grant_of(builder, missing->tree + 1);
+		const struct build_grant *grant = build_grant_of(builder, missing->tree + 1);
 		if (!grant || !grant->write || grant->layer >= 0)
 			continue;
 		return build_refuse(builder, ERR_protect_missing, &missing->pattern->at,
@@ -452,7 +355,7 @@ static void hold_nested(struct builder *builder)
 				outer = &builder->grants[k];
 		/* What is renamed in a layer stays where it is on the host. */
 		if (outer && outer->write && !inner->write && !inner->nested)
-			pin_parents(builder, outer, inner->target, inner->why);
+			build_hold_parents(builder, outer, inner->target, inner->why);
 	}
 }
 
@@ -473,10 +376,10 @@ int build_grants(struct builder *builder)
 	warn_of_patterns(builder);
 	warn_of_hiding(builder);
 	for (size_t i = 0; i < host->protected_count; i++)
-		protect(builder, &host->protected[i]);
+		build_protect(builder, &host->protected[i]);
 	for (size_t i = 0; i < host->hidden_count; i++)
-		hide(builder, &host->hidden[i]);
+		build_hide(builder, &host->hidden[i]);
 	build_layer_sort(builder);
-	cover_own(builder);
+	build_cover_own(builder);
 	return 0;
 }
