@@ -196,6 +196,17 @@ static bool is_sensitive(unsigned says, const struct pair *pair)
 	       ((says & MATCH_THROUGH) && link);
 }
 
+/*
+ * Does the policy hold it? A link on the way to such a name as well: whoever looks for it on the
+ * host would find what the box has put at the link's end.
+ */
+static bool is_held(unsigned says, const struct pair *pair)
+{
+	return (says & MATCH_HELD) ||
+	       ((says & MATCH_WAY) && pair->there[WALK_UPPER] &&
+		       S_ISLNK(pair->place[WALK_UPPER].st.st_mode));
+}
+
 /* Add the text of a link to an entry. */
 static int add_target(struct finder *finder, const struct files_place *place, struct arena *arena,
 	struct change *change)
@@ -237,7 +248,7 @@ static int describe(
 	change->mode = place->st.st_mode;
 	change->size = S_ISREG(change->mode) ? (uint64_t)place->st.st_size : 0;
 	change->sensitive = is_sensitive(finder->says, pair);
-	change->held = finder->says & MATCH_HELD;
+	change->held = is_held(finder->says, pair);
 	int r = S_ISLNK(change->mode) ? add_target(finder, place, arena, change) : 0;
 	/* A link of the lower tree that went away meanwhile was there all the same. */
 	if (r == 0 || (tree == WALK_LOWER && (r == -ENOENT || r == -EINVAL)))
@@ -261,7 +272,7 @@ static int add(struct finder *finder, const struct pair *pair, bool quiet)
 	int tree = pair->there[WALK_UPPER] ? WALK_UPPER : WALK_LOWER;
 	/* Hidden before the command began, or protected: it was not the command that took it away.
 	 */
-	if ((finder->says & MATCH_HELD) && (tree == WALK_LOWER || quiet))
+	if (is_held(finder->says, pair) && (tree == WALK_LOWER || quiet))
 		return 0;
 	if (finder->visit)
 		return tell(finder, pair, quiet);

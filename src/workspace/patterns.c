@@ -27,6 +27,7 @@ struct pattern {
 	unsigned count;
 	enum pattern_kind kind;
 	bool absolute;
+	uint64_t top; /* the state at the top of the tree at hand */
 };
 
 /* Of the table, so at every depth. */
@@ -128,14 +129,30 @@ static unsigned row_says(const struct pattern *row, uint64_t to, uint64_t named)
 	return says;
 }
 
+/* Did a component that says more than "*" lead to one of the places? */
+static bool by_name(const struct pattern *pattern, uint64_t places)
+{
+	for (; places; places &= places - 1) {
+		unsigned at = (unsigned)__builtin_ctzll(places);
+		if (strcmp(pattern->list[at - 1].text, "*") != 0)
+			return true;
+	}
+	return false;
+}
+
 /* What one of the policy says: a match holds for all below, too. */
-static unsigned own_says(const struct pattern *pattern, uint64_t from, uint64_t *to)
+static unsigned own_says(
+	const struct pattern *pattern, uint64_t from, uint64_t *to, uint64_t named)
 {
 	if ((from & STICKY) || (*to & BIT(pattern->count)))
 		*to |= STICKY;
-	if (!(*to & STICKY))
-		return 0;
-	return pattern->kind == PATTERN_HELD ? MATCH_HELD : MATCH_SENSITIVE;
+	if (pattern->kind == PATTERN_SENSITIVE)
+		return *to & STICKY ? MATCH_SENSITIVE : 0;
+	if (*to & STICKY)
+		return MATCH_HELD;
+	if (by_name(pattern, named))
+		return MATCH_WAY;
+	return *to & ~pattern->top ? MATCH_THROUGH : 0;
 }
 
 unsigned patterns_step(const struct patterns *set, const uint64_t *from, const char *name,
@@ -147,7 +164,7 @@ unsigned patterns_step(const struct patterns *set, const uint64_t *from, const c
 		uint64_t named = 0;
 		uint64_t next = advance(pattern, from[i], name, len, &named);
 		says |= of_table(pattern->kind) ? row_says(pattern, next, named)
-						: own_says(pattern, from[i], &next);
+						: own_says(pattern, from[i], &next, named);
 		if (to)
 			to[i] = next;
 	}
@@ -170,7 +187,7 @@ static uint64_t along(const struct pattern *pattern, uint64_t state, const char 
 			uint64_t named, from = state;
 			state = advance(pattern, from, name, len, &named);
 			if (!of_table(pattern->kind))
-				own_says(pattern, from, &state);
+				own_says(pattern, from, &state, named);
 		}
 		root = *stop ? stop + 1 : stop;
 	}
@@ -192,8 +209,8 @@ static uint64_t start_of(const struct pattern *pattern, const char *root)
 	return state;
 }
 
-void patterns_start(const struct patterns *set, const char *root, uint64_t *state)
+void patterns_start(struct patterns *set, const char *root, uint64_t *state)
 {
 	for (size_t i = 0; i < set->count; i++)
-		state[i] = start_of(&set->list[i], root);
+		state[i] = set->list[i].top = start_of(&set->list[i], root);
 }

@@ -26,11 +26,13 @@ enum pattern_match {
 	MATCH_FILE = 1,    /* a row names it, as a file */
 	MATCH_BELOW = 2,   /* a row names all below a directory that it is in */
 	MATCH_PREFIX = 4,  /* a row names something that would be below it */
-	MATCH_THROUGH = 8, /* likewise, by "**" perhaps: so only if it leads somewhere else */
+	MATCH_THROUGH = 8, /* likewise, or the policy holds it, by "**" perhaps: so only if it
+			    * leads somewhere else */
 	MATCH_SENSITIVE = 16,
 	MATCH_HELD = 32,
 	MATCH_OUTSIDE = 64, /* between the two: patterns_step makes MATCH_FILE of them */
 	MATCH_INSIDE = 128,
+	MATCH_WAY = 256, /* the policy holds something that would be below it */
 };
 
 struct patterns {
@@ -51,8 +53,9 @@ void patterns_add_table(struct patterns *set, struct arena *arena);
  * Parts of a pattern may match components of the root: in the tree /r/.git "config" is what it is
  * in /r as ".git/config". A root that is itself below such a directory as .claude does not make all
  * of its files sensitive.
+ * The set remembers it: a "**" that a pattern of the policy begins with says nothing of a place.
  */
-void patterns_start(const struct patterns *set, const char *root, uint64_t *state);
+void patterns_start(struct patterns *set, const char *root, uint64_t *state);
 
 /*
  * One name (longer than 255 bytes: any) below `from`: the state there (`to`, NULL: not asked for)

@@ -267,6 +267,16 @@ until_there() {
 	fail "the box did not start"
 }
 
+# within SECONDS COMMAND...: waits until it succeeds.
+within() {
+	local end=$((SECONDS + $(slow "$1") + 1))
+	shift
+	until "$@"; do
+		[ "$SECONDS" -le "$end" ] || fail "not in time: $*" || return
+		sleep 0.02
+	done
+}
+
 # plain ARGS...: any other command of agentbox; leaves its output in $output, its status in $code.
 plain() {
 	code=0

@@ -69,15 +69,89 @@ changed() {
 		'[.changes[] | select(.path | startswith(".git/objects/")) | .sensitive] | length > 0 and all(not)'
 }
 
-@test "A18: what is protected or hidden and not there leaves no trace" {
-	overlay ', protect: [.bashrc, .env, .gitmodules], hide: [.mcp.json]'
+# The listing of the workspace and the home, with inode numbers and times.
+listing() {
+	find "$work" "$HOME" -printf '%p %y %m %i %T@ %C@\n' | sort
+}
+
+@test "A18: what is protected or hidden and not there leaves no trace, on the host or in the box" {
+	export HOME=$top/home
+	mkdir "$HOME"
+	! has git || git init -q .
+	overlay ', protect: [.bashrc, .env, .gitmodules, ".claude/settings.json"], hide: [.mcp.json]'
 	echo x >f
+	local before nap
+	before=$(listing)
+	box -- sh -c 'ls -A; ! [ -d .git ] || git status --porcelain'
+	want_exit 0
+	want '.stdout | test("^(.git\n)?f\n([?]{2} f\n)?$")'
+	changed
+	[ "$(listing)" = "$before" ]
+	# While it runs, and when agentbox is killed.
+	nap=$(odd_sleep)
+	in_background -- sh -c 'ls -A >seen; echo made >.env; echo x >.gitmodules; exec sleep "$1"' sh "$nap"
+	within 10 running "^sleep $nap"
+	[ "$(listing)" = "$before" ]
+	kill -KILL "$runner"
+	wait "$runner" || true
+	within 10 not running "^sleep $nap"
+	[ "$(listing)" = "$before" ]
+}
+
+@test "A18: what the box makes of such a name is listed, and held back from the host" {
+	own_state
+	overlay ', protect: [.env, ".git/hooks"]'
 	local before
 	before=$(picture)
-	box -- ls -A
-	want_exit 0 f
-	changed
+	box --keep-changes -- sh -c 'echo made >.env; mkdir -p .git/hooks d; echo x >.git/hooks/pre-commit; echo y >d/f'
+	want_exit 0
+	changed .env=created .git=created .git/hooks=created .git/hooks/pre-commit=created d=created d/f=created
 	[ "$(picture)" = "$before" ]
+	code=0
+	"$AGENTBOX" apply "$(jq -r .id "$result")" >"$words" 2>&1 || code=$?
+	[ "$code" = 1 ] && grep -q held "$words"
+	[ "$(grep -c held "$words")" = 3 ]
+	[ ! -e .env ] && [ ! -e .git/hooks ] && [ "$(cat d/f)" = y ]
+	# Whatever else is allowed.
+	code=0
+	"$AGENTBOX" apply --allow-sensitive "$(jq -r .id "$result")" >"$words" 2>&1 || code=$?
+	[ "$code" = 1 ] && [ ! -e .env ] && [ ! -e .git/hooks ]
+}
+
+@test "B26: a name that is protected and not there yet cannot be had by moving or linking" {
+	own_state
+	overlay ', protect: [conf/start, "**/.agent/tasks", .env]'
+	mkdir .agent and && echo f >and/f
+	box --keep-changes -- sh -c 'mkdir evil && echo x >evil/start && echo x >evil/tasks && echo x >e
+		ln -s evil conf; mv .agent was; ln -s evil .agent; ln -s ../evil and/.agent; mv e .env; ln evil/start and/.env'
+	want_exit 0
+	want '[.changes[] | select(.path | IN("conf", ".agent", "and/.agent", ".env", "and/.env")) | .sensitive] == [true, true, true, true, true]'
+	code=0
+	"$AGENTBOX" apply --allow-sensitive "$(jq -r .id "$result")" >"$words" 2>&1 || code=$?
+	[ "$code" = 1 ] && [ "$(grep -c 'held' "$words")" = 5 ]
+	for name in conf .agent and/.agent .env and/.env; do
+		[ ! -L "$name" ] && [ ! -f "$name" ]
+	done
+	[ -e evil/start ] && [ -e was ]
+}
+
+@test "A18: in a written tree what cannot be held is refused before anything is made" {
+	export HOME=$top/home
+	mkdir "$HOME"
+	local before
+	before=$(listing)
+	policy_is <<<'filesystem: {workspace: write, protect: [.bashrc, .env, .gitmodules, .mcp.json]}'
+	box -- touch ran
+	want_error protect_missing
+	want_hint
+	want '.error.hint | contains("overlay")'
+	[ "$(listing)" = "$before" ]
+	# What is there is held; of what is not there nothing is promised, and that is said.
+	mkdir sub && echo mine >sub/.env
+	policy_is <<<'filesystem: {workspace: write, protect: [.env]}'
+	box -- sh -c 'echo box >sub/.env; mv sub other; echo box >.env'
+	want '[.warnings[].code] == ["protect_existing_only"]'
+	[ "$(cat sub/.env)" = mine ]
 }
 
 @test "hidden names are not even listed, and are never changes" {

@@ -210,6 +210,48 @@ $as_author"
 	want '.stdout | contains("objects\n") and (contains("config") | not)' '.stdout | contains("a\n") | not'
 }
 
+@test "A18: what is protected in a repository with 300 worktrees is held in each, and no more is made" {
+	repository
+	cd "$top/main" || return
+	local n kind before
+	for n in $(seq 300); do
+		git worktree add -q --no-checkout --detach "trees/w$n"
+	done
+	everything . >"$top/before"
+	for kind in overlay write; do
+		policy_is <<<"filesystem: {workspace: $kind, protect: [.git, 'trees/*/.git']}"
+		# A .git that is moved away, replaced by way of its directory or another link, or written.
+		box -- sh -c 'for n in 1 150 300; do
+				echo x >trees/w$n/.git; rm trees/w$n/.git; mv trees/w$n/.git g$n; ln trees/w$n/.git l$n && echo x >l$n
+				mv trees/w$n trees/v$n; rm -r trees/w$n; echo x >e && mv e trees/w$n/.git
+			done; mv trees other; mv .git other.git; echo x >.git/hooks/post-commit; rm -f e g*
+			ls -A; ls -A trees | wc -l; find trees -name .git | wc -l; git -C trees/w7 rev-parse HEAD' 2>/dev/null
+		want_exit 0 ".git
+a
+trees
+300
+300
+$(git rev-parse HEAD)"
+		quickly 5000
+		want '.changes == []' '.timing.policy_us + .timing.setup_us < 1000000 * '"$AGENTBOX_SLOW"
+		everything . | grep -v '^\. ' | cmp <(grep -v '^\. ' "$top/before") -
+	done
+	want '[.warnings[].code] | unique == ["protect_existing_only"]'
+	# From one of them git works, and the other 299 are seen and not touched.
+	cd trees/w300 && git reset -q --hard && everything ../.. >"$top/before"
+	policy_is <<<"filesystem: {workspace: overlay, protect: [.env, '.git/hooks']}
+$as_author"
+	box -- sh -c 'echo x >f; git add f && git commit -qm two && git log --format=%s -1; git worktree list | wc -l; ls -A'
+	want_exit 0 "two
+302
+.git
+a
+f"
+	quickly 5000
+	want '.warnings == []' "[.changes[].path | select(test(\"/worktrees/w(?!300/)\"))] == []"
+	everything ../.. | cmp "$top/before" -
+}
+
 @test "A08: a repository that the policy forbids or does not grant is named" {
 	repository
 	policy_is <<<"filesystem: {workspace: overlay, hide: [$top/main]}"

@@ -221,6 +221,47 @@ static void test_held(void)
 	trees_remove(&t);
 }
 
+/* A name that the policy holds is not to be had through a link, either. */
+static void test_held_links(void)
+{
+	static const struct {
+		const char *pattern, *link, *says;
+	} rows[] = {
+		{ "conf/sub/x", "conf", "held" },
+		{ "conf/sub/x", "conf/sub", "held" },
+		{ "conf/sub/x", "other/conf", "" },
+		{ "conf/sub/x", "conf/other", "" },
+		{ "conf/sub/x", "conf/sub/other", "" },
+		{ "**/conf/x", "a/b/conf", "held" },
+		{ "**/conf/x", "a/b", "" },
+		{ "x", "a/b", "" },
+		{ TREE_ROOT "/conf/x", "conf", "held" },
+		{ TREE_ROOT "/conf/x", "other", "" },
+		{ TREE_ROOT "/**/x", "other", "" },
+		/* Any directory below one, or in the top: told, but not more. */
+		{ "conf/**/x", "conf/a/b", "sensitive" },
+		{ "conf/**/x", "conf", "held" },
+		{ "*/x", "a", "sensitive" },
+		{ "a*/x", "ab", "held" },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct trees t = trees_make();
+		char path[64] = "", want[64];
+		for (const char *p = rows[i].link; (p = strchr(p, '/')); p++) {
+			snprintf(path, sizeof path, "%.*s", (int)(p - rows[i].link), rows[i].link);
+			put_dir(t.layer.upper, path);
+			put_dir(t.layer.lower, path);
+		}
+		put_link(t.layer.upper, rows[i].link, "end");
+		t.held[0] = rows[i].pattern;
+		AUTO_BUF all = trees_changes(&t);
+		snprintf(want, sizeof want, "C %s@777 -> end%s%s\n", rows[i].link,
+			*rows[i].says ? " " : "", rows[i].says);
+		CHECK_TEXT(buf_text(&all), want);
+		trees_remove(&t);
+	}
+}
+
 static void test_escapes(void)
 {
 	static const struct {
@@ -276,6 +317,7 @@ int main(void)
 	RUN(test_prefixes);
 	RUN(test_root);
 	RUN(test_held);
+	RUN(test_held_links);
 	RUN(test_escapes);
 	return CHECK_STATUS();
 }
