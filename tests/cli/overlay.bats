@@ -63,7 +63,8 @@ changed() {
 	head=$(git rev-parse HEAD)
 	box -- sh -c 'echo 2 >f; git add f; git -c core.fsync=none commit -qm 2; git rev-parse HEAD; echo x >.git/hooks/post-commit'
 	want_exit 0
-	[ "$(git rev-parse HEAD)" = "$head" ] && [ -z "$(git status --porcelain)" ]
+	[ "$(git rev-parse HEAD)" = "$head" ]
+	[ -z "$(git status --porcelain)" ]
 	want '.changes[] | select(.path == ".git/hooks/post-commit") | .sensitive' \
 		'.changes[] | select(.path == "f") | .sensitive | not' \
 		'[.changes[] | select(.path | startswith(".git/objects/")) | .sensitive] | length > 0 and all(not)'
@@ -109,13 +110,18 @@ listing() {
 	[ "$(picture)" = "$before" ]
 	code=0
 	"$AGENTBOX" apply "$(jq -r .id "$result")" >"$words" 2>&1 || code=$?
-	[ "$code" = 1 ] && grep -q held "$words"
+	[ "$code" = 1 ]
+	grep -q held "$words"
 	[ "$(grep -c held "$words")" = 3 ]
-	[ ! -e .env ] && [ ! -e .git/hooks ] && [ "$(cat d/f)" = y ]
+	[ ! -e .env ]
+	[ ! -e .git/hooks ]
+	[ "$(cat d/f)" = y ]
 	# Whatever else is allowed.
 	code=0
 	"$AGENTBOX" apply --allow-sensitive "$(jq -r .id "$result")" >"$words" 2>&1 || code=$?
-	[ "$code" = 1 ] && [ ! -e .env ] && [ ! -e .git/hooks ]
+	[ "$code" = 1 ]
+	[ ! -e .env ]
+	[ ! -e .git/hooks ]
 }
 
 @test "B26: a name that is protected and not there yet cannot be had by moving or linking" {
@@ -128,11 +134,14 @@ listing() {
 	want '[.changes[] | select(.path | IN("conf", ".agent", "and/.agent", ".env", "and/.env")) | .sensitive] == [true, true, true, true, true]'
 	code=0
 	"$AGENTBOX" apply --allow-sensitive "$(jq -r .id "$result")" >"$words" 2>&1 || code=$?
-	[ "$code" = 1 ] && [ "$(grep -c 'held' "$words")" = 5 ]
+	[ "$code" = 1 ]
+	[ "$(grep -c 'held' "$words")" = 5 ]
 	for name in conf .agent and/.agent .env and/.env; do
-		[ ! -L "$name" ] && [ ! -f "$name" ]
+		[ ! -L "$name" ]
+		[ ! -f "$name" ]
 	done
-	[ -e evil/start ] && [ -e was ]
+	[ -e evil/start ]
+	[ -e was ]
 }
 
 @test "A18: in a written tree what cannot be held is refused before anything is made" {
@@ -309,7 +318,8 @@ make_public() {
 	box -- sh -c 'cat d/.env; ls -A d; stat -c %a d; readlink l; echo x >>a; mv d d2; touch n'
 	want '.stdout == "b\ne\n751\na\n"' '.enforcement.workspace == "copy"'
 	changed a=modified d=deleted d/b=deleted d/e=deleted d2=created d2/b=created d2/e=created n=created
-	[ "$(cat a)" = a ] && [ -e d/b ]
+	[ "$(cat a)" = a ]
+	[ -e d/b ]
 }
 
 @test "mounts in the workspace make an unprivileged box copy it, and say so" {
@@ -364,7 +374,8 @@ make_public() {
 	done
 	want_stdout $'host\na\nh\nt'
 	changed f=modified
-	[ "$(cat f)" = host ] && [ ! -e ~/h ]
+	[ "$(cat f)" = host ]
+	[ ! -e ~/h ]
 	"$AGENTBOX" session exec one --wall 1s -- sleep 60 >"$result" || true
 	want '.status == "timeout"'
 	"$AGENTBOX" session exec one -- cat f >"$result"
@@ -425,14 +436,21 @@ make_public() {
 	mkdir -p d && echo a >a && echo b >d/b && echo k >keep && echo S >.env
 	box --keep-changes -- sh -c 'echo x >>a; mv d e; mkdir -p .git/hooks; echo x >.git/hooks/pre-commit; ln -s a l; chmod 700 e; echo mine >.env'
 	want '.status == "exited"' '.warnings | map(.code) | index("changes_not_kept") | not'
-	[ "$(cat a)" = a ] && [ -d d ]
+	[ "$(cat a)" = a ]
+	[ -d d ]
 	"$AGENTBOX" diff | grep -qx 'M a'
 	code=0
 	"$AGENTBOX" apply >"$top/out" 2>"$words" || code=$?
 	[ "$code" = 1 ]
-	grep -q 'pre-commit' "$words" && grep -q '.env' "$words"
-	[ "$(cat a)" = $'a\nx' ] && [ "$(cat e/b)" = b ] && [ ! -e d ] && [ "$(readlink l)" = a ] && [ "$(stat -c %a e)" = 700 ]
-	[ ! -e .git/hooks/pre-commit ] && [ "$(cat .env)" = S ]
+	grep -q 'pre-commit' "$words"
+	grep -q '.env' "$words"
+	[ "$(cat a)" = $'a\nx' ]
+	[ "$(cat e/b)" = b ]
+	[ ! -e d ]
+	[ "$(readlink l)" = a ]
+	[ "$(stat -c %a e)" = 700 ]
+	[ ! -e .git/hooks/pre-commit ]
+	[ "$(cat .env)" = S ]
 }
 
 @test "--apply brings changes over when the command succeeded, and only then" {
@@ -444,11 +462,13 @@ make_public() {
 	box --apply -- sh -c 'echo y >a; mkdir n; echo z >n/f'
 	want_exit 0
 	want '.warnings == []'
-	[ "$(cat a)" = y ] && [ "$(cat n/f)" = z ]
+	[ "$(cat a)" = y ]
+	[ "$(cat n/f)" = z ]
 	[ -z "$(ls -A "$top/state/agentbox/kept")" ]
 	box --apply -- sh -c 'echo x >.envrc; echo ok >b'
 	want '.warnings[] | select(.code == "apply_incomplete") | .message | contains(".envrc")'
-	[ "$(cat b)" = ok ] && [ ! -e .envrc ]
+	[ "$(cat b)" = ok ]
+	[ ! -e .envrc ]
 	policy_is <<<'filesystem: {workspace: read}'
 	box --apply -- true
 	want_error usage
@@ -463,7 +483,8 @@ make_public() {
 	"$AGENTBOX" session exec one -- sh -c 'echo x >>a; echo n >n' >"$result"
 	"$AGENTBOX" diff one | grep -qx 'A n'
 	"$AGENTBOX" apply one
-	[ "$(cat a)" = $'a\nx' ] && [ "$(cat n)" = n ]
+	[ "$(cat a)" = $'a\nx' ]
+	[ "$(cat n)" = n ]
 	[ -z "$("$AGENTBOX" diff one)" ]
 	"$AGENTBOX" session exec one -- sh -c 'cat a n; echo m >m' >"$result"
 	want_stdout $'a\nx\nn'
@@ -474,8 +495,10 @@ make_public() {
 	echo other >n
 	code=0
 	"$AGENTBOX" apply one 2>"$words" || code=$?
-	[ "$code" = 1 ] && grep -q 'conflict.*: n' "$words"
-	[ "$(cat a)" = $'a\nx\nagain' ] && [ "$(cat n)" = other ]
+	[ "$code" = 1 ]
+	grep -q 'conflict.*: n' "$words"
+	[ "$(cat a)" = $'a\nx\nagain' ]
+	[ "$(cat n)" = other ]
 	"$AGENTBOX" session rm one
 }
 
@@ -511,7 +534,9 @@ make_public() {
 	echo secret >"$top/outside" && chmod 600 "$top/outside" && ln "$top/outside" in
 	box --keep-changes -- chmod 666 in
 	"$AGENTBOX" apply
-	[ "$(stat -c %a "$top/outside")" = 600 ] && [ "$(stat -c %a in)" = 666 ] && [ "$(cat in)" = secret ]
+	[ "$(stat -c %a "$top/outside")" = 600 ]
+	[ "$(stat -c %a in)" = 666 ]
+	[ "$(cat in)" = secret ]
 }
 
 @test "a pattern that matches nothing applies nothing, says so, and drops nothing" {
@@ -521,7 +546,8 @@ make_public() {
 	for how in '' --drop; do
 		code=0
 		"$AGENTBOX" apply $how 'nomatch*' 2>"$words" || code=$?
-		[ "$code" = 1 ] && grep -q 'no change is of such a name' "$words"
+		[ "$code" = 1 ]
+		grep -q 'no change is of such a name' "$words"
 	done
 	"$AGENTBOX" apply f
 	[ -e f ]

@@ -168,7 +168,9 @@ print(len(files), seen, sum(len(word) + 1 for word in os.environ))'
 	done
 	# Written: what is covered, and the directories that lead there, stay as they are.
 	box -- sh -c 'rm data/s1/x1.parquet; mv data/s2 data/s2.other; mv data other; echo x >data/s3/x3.parquet; echo x >data/s3/more'
-	[ "$(find data -name '*.parquet' | wc -l)" = 20000 ] && [ -e data/s3/more ] && [ "$(cat data/s3/x3.parquet)" = S3CRET ]
+	[ "$(find data -name '*.parquet' | wc -l)" = 20000 ]
+	[ -e data/s3/more ]
+	[ "$(cat data/s3/x3.parquet)" = S3CRET ]
 }
 
 # repository: "$top/main", with the worktree "$top/wt", which becomes the workspace.
