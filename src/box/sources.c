@@ -160,6 +160,26 @@ void sources_map(const struct plan *plan, struct sources *sources)
 	}
 }
 
+/* `alone`: a copy enters none of the mounts below, so it does not matter whether they can be mapped.
+ */
+static int show_as(int tree, unsigned recursive, bool alone, int userns)
+{
+	/* Private first: nothing that is mounted on it in the box may come back to the host. */
+	struct sys_mount_attr attr = {
+		.attr_set = SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV,
+		.propagation = MS_PRIVATE,
+		.userns_fd = (uint64_t)userns,
+	};
+	if (alone && recursive) {
+		int r = sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
+		if (r < 0)
+			return r;
+		recursive = 0;
+	}
+	attr.attr_set |= SYS_MOUNT_ATTR_IDMAP;
+	return sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
+}
+
 static int open_tree_as(const struct plan_op *op, int userns)
 {
 	int source = sys_openat2(AT_FDCWD, op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW,
@@ -180,13 +200,7 @@ static int open_tree_as(const struct plan_op *op, int userns)
 	close(source);
 	if (r < 0)
 		return r;
-	/* Private first: nothing that is mounted on it in the box may come back to the host. */
-	struct sys_mount_attr attr = {
-		.attr_set = SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV | SYS_MOUNT_ATTR_IDMAP,
-		.propagation = MS_PRIVATE,
-		.userns_fd = (uint64_t)userns,
-	};
-	r = sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
+	r = show_as(tree, recursive, op->kind == OP_LAYER, userns);
 	if (r < 0) {
 		close(tree);
 		return r;

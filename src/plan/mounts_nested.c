@@ -44,8 +44,6 @@ static int show(struct builder *builder, const struct host_mount *mount)
 		why_not = "is not shown, since it is or holds a file system of the kernel's own";
 	else if (!S_ISDIR(fact->mode) && !S_ISREG(fact->mode))
 		why_not = "is not shown, since it is neither a file nor a directory";
-	else if (S_ISREG(fact->mode) && builder->layers[layer->layer].copy)
-		why_not = "is not shown, since the copied workspace has no place for a single file";
 	else if (builder->host->root && fact->uid != layer->fact->uid)
 		why_not = "is not shown, since it belongs to another user";
 	if (why_not) {

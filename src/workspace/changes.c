@@ -155,7 +155,14 @@ static int same_link(struct finder *finder, const struct pair *pair)
 	return len[0] == len[1] && memcmp(blocks[0], blocks[1], (size_t)len[0]) == 0;
 }
 
-static int same(struct finder *finder, const struct pair *pair)
+/* Is something mounted on the lower one, which is no directory? */
+static bool is_mounted_on(const struct pair *pair)
+{
+	const struct files_place *lower = &pair->place[WALK_LOWER];
+	return !S_ISDIR(lower->st.st_mode) && walk_is_mount(lower->dir, pair->name);
+}
+
+static int same_files(struct finder *finder, const struct pair *pair)
 {
 	const struct files_place *upper = &pair->place[WALK_UPPER];
 	const struct files_place *lower = &pair->place[WALK_LOWER];
@@ -176,7 +183,19 @@ static int same(struct finder *finder, const struct pair *pair)
 		return 0;
 	struct files_error error;
 	int r = files_same_content(upper, lower, finder->block, finder->other, &error);
+	if (r < 0 && error.errnum == EXDEV && error.tree == WALK_LOWER)
+		return 0; /* something is mounted on it: see same() */
 	return r < 0 ? fail(finder, error.tree, error.errnum) : r;
+}
+
+/* Only what seems to differ is worth the question what is mounted. */
+static int same(struct finder *finder, const struct pair *pair)
+{
+	int r = same_files(finder, pair);
+	if (r != 0 || !is_mounted_on(pair))
+		return r;
+	const struct stat *upper = &pair->place[WALK_UPPER].st;
+	return S_ISREG(upper->st_mode) && upper->st_size == 0;
 }
 
 /*

@@ -12,7 +12,8 @@
  *
  * The tree below is the host's and may change meanwhile; then the answer is as of some moment for
  * each file. A mount in it covers what the layer was made over: it counts as an empty directory of
- * an unchanged mode. A character device 0:0 in it is nothing, as to overlayfs itself.
+ * an unchanged mode, or as an empty file. A character device 0:0 in it is nothing, as to overlayfs
+ * itself.
  */
 #ifndef AGENTBOX_WORKSPACE_CHANGES_H
 #define AGENTBOX_WORKSPACE_CHANGES_H

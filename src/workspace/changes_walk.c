@@ -125,6 +125,12 @@ int walk_open(enum walk_tree tree, int parent, const char *name, bool list, stru
 	return 0;
 }
 
+bool walk_is_mount(int parent, const char *name)
+{
+	AUTO_FD fd = open_one(WALK_LOWER, parent, name, O_PATH);
+	return fd == -EXDEV;
+}
+
 void walk_close(struct walk_side *side)
 {
 	if (side->there && side->put_back && side->fd >= 0)

@@ -70,6 +70,9 @@ int walk_push(struct walk *walk, struct walk_frame *frame);
 /* The directory that is looked at; NULL at the end. */
 struct walk_frame *walk_top(const struct walk *walk);
 
+/* Is something mounted on a name of the lower tree, which is no directory? */
+bool walk_is_mount(int parent, const char *name);
+
 /* Its next name, and which of the lists has it; NULL at the end. */
 const char *walk_next(struct walk_frame *frame, bool in[2]);
 

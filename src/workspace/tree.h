@@ -15,7 +15,8 @@
 enum tree_flags {
 	TREE_REFLINK = 1, /* share the data where the file system can (FICLONE), else copy */
 	TREE_LAYER = 2,  /* keep overlayfs's marks: whiteouts (0:0) and user.overlay.* attributes */
-	TREE_ONE_FS = 4, /* do not enter mounts */
+	TREE_ONE_FS =
+		4, /* do not enter mounts: an empty directory, or file, is in their place */
 	TREE_NO_SPECIAL =
 		8, /* leave out FIFOs, sockets and devices (whiteouts under TREE_LAYER stay) */
 };

@@ -252,6 +252,21 @@ static int finish(int to, mode_t mode, const struct timespec times[2])
 	return r < 0 ? r : tree_set_times(to, NULL, times);
 }
 
+/* Anything else that something is mounted on becomes an empty file: a place to mount it on again. */
+static int leave_out_file(struct copying *copying, const struct tree_stat *st, const char *name)
+{
+	int to = tree_open_at(tree_to(copying->walk), name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (to < 0)
+		return to;
+	copying->report->skipped++;
+	copying->report->files++;
+	struct timespec times[2];
+	times_of(st, times);
+	int r = finish(to, st->mode, times);
+	tree_close(&to);
+	return r;
+}
+
 /* A mount that is not entered becomes an empty directory. */
 static int leave_out(struct copying *copying, const struct tree_stat *st, int to)
 {
@@ -329,10 +344,8 @@ static int copy_once(struct copying *copying, const char *name)
 		return r;
 	if (S_ISDIR(st.mode))
 		return copy_directory(copying, name);
-	if (is_mount(copying, &st)) {
-		copying->report->skipped++;
-		return 0;
-	}
+	if (is_mount(copying, &st))
+		return leave_out_file(copying, &st, name);
 	if (S_ISCHR(st.mode) && st.rdev_major == 0 && st.rdev_minor == 0 &&
 		(copying->flags & TREE_LAYER))
 		return copy_whiteout(copying, name);

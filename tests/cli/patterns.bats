@@ -353,6 +353,26 @@ mounted() {
 	[ "$(ls "$top/source")" = data ]
 }
 
+@test "a file that is mounted on another one is no change, in a layer and in a copy" {
+	mounted "mount --bind '$top/source/data' f; mount --bind '$top/source/data' d/same; mount --bind /dev/null d/null"
+	mkdir d
+	touch f d/same d/null own
+	echo under >f
+	chmod a+x "$BATS_RUN_TMPDIR" "$(dirname "$top")" "$top"
+	local backend as
+	for backend in auto copy; do
+		for as in '' 'setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent'; do
+			[ -z "$as" ] || chown -R 65534:65534 "$work" "$top/source"
+			policy_is <<<"filesystem: {workspace: overlay, backend: $backend}"
+			chmod 644 "$policy"
+			BOX_AS=$as box -- sh -c 'cat f d/same; echo x >f; rm f; rm -f d/same; cat f; echo new >new; ls d'
+			want '.stdout | startswith("data\ndata\ndata\n")' '[.changes[].path] == ["new"]' \
+				'[.warnings[] | select(.code == "nested_mount_readonly") | .message | select(contains("work/f") or contains("d/same"))] | length == 2'
+		done
+	done
+	[ "$(cat "$top/source/data")" = data ]
+}
+
 @test "a file system of the kernel's own in the workspace is not shown, nor searched for patterns" {
 	mounted "mount -t proc proc p; mount -t tmpfs none outer; mkdir outer/p; mount -t proc proc outer/p"
 	mkdir p outer
