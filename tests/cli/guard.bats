@@ -234,6 +234,47 @@ for call in (lambda: socket.socket(40, 1), lambda: fcntl.ioctl(0, 0x5412, b"x"))
 	cmp agentbox "$AGENTBOX"
 }
 
+@test "B04: the place where agentbox is installed may be written, but what is agentbox's there is held" {
+	needs unshare setpriv userns
+	local prefix lib own=(unshare -m)
+	prefix=$(realpath "$(dirname "$AGENTBOX")/..")
+	lib=$(cd "$prefix" && find . -name agentbox-lookup -printf '%h\n')
+	[ -d "$prefix/$lib" ] && [ -d "$prefix/share/agentbox/dev" ] || skip "agentbox is not installed in a prefix of its own"
+	case $prefix in
+	/usr | /usr/local) skip "agentbox is not installed in a prefix of its own" ;;
+	esac
+	[ "$(id -u)" = 0 ] || own=(unshare --map-current-user --keep-caps -m)
+	# A copy that is the caller's own, at the same place, for this process alone.
+	mkdir "$top/prefix" "$top/before"
+	cp -r "$prefix/." "$top/prefix" && cp -r "$prefix/." "$top/before"
+	mkdir "$top/prefix/other"
+	printf '#!/bin/sh\nexec %s sh -c '\''mount --bind "$0" "$1" && shift && exec setpriv --ambient-caps=-all --inh-caps=-all "$@"'\'' %q %q %q "$@"\n' \
+		"${own[*]}" "$top/prefix" "$prefix" "$AGENTBOX" >"$top/agentbox"
+	chmod 755 "$top/agentbox"
+	AGENTBOX=$top/agentbox
+	policy_is <<<"filesystem: {workspace: none, write: ['$prefix']}"
+	box -- sh -c 'cd "$1" || exit
+		for f in bin/agentbox "$2"/* share/agentbox/policies/*.yaml share/agentbox/dev/*; do
+			echo "# x" >>"$f"; ln "$f" "$f.other"; mv "$f" "$f.was"; echo x >e; mv -f e "$f"; rm -f "$f" e
+		done
+		for d in "$2" share/agentbox/policies share/agentbox/dev; do
+			echo x >"$d/new"; mkdir "$d/newer"; mv "$d" "$d.was"; ln -s /tmp "$d"; rm -rf "$d"; chmod 777 "$d"
+		done
+		mv share share.was; mv share/agentbox share/agentbox.was; mv bin bin.was; rm -rf "${2%/*}" share
+		echo fine >other/f' sh "$prefix" "$lib" </dev/null
+	want '.status == "exited"' '.error == null'
+	# Only what is copied in place of being moved may be there as well.
+	find "$top/prefix" \( -name '*.was' -o -name e \) -prune -exec rm -rf {} +
+	[ "$(cat "$top/prefix/other/f")" = fine ]
+	rm -r "$top/prefix/other"
+	for part in bin/agentbox "$lib" share/agentbox/policies share/agentbox/dev; do
+		diff -r --no-dereference "$top/before/$part" "$top/prefix/$part"
+	done
+	# And the next run is judged by it.
+	box -- true
+	want_exit 0
+}
+
 @test "a root directory is checked like any grant" {
 	mkdir image
 	: >file
