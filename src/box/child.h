@@ -112,6 +112,15 @@ _Noreturn void payload_main(const struct child *child);
 #include "box/stages.def"
 #undef STAGE
 
+/* A detached mount of a new file system; options end with a key of NULL (or are NULL). -errno. */
+int mount_new(const char *type, const struct plan_option *options, unsigned attr);
+
+/*
+ * sources_copy.c: a detached mount with a copy of the tree `source` (O_PATH) as the owner of the
+ * operation sees it, owned by the box's outer id; or -errno. Takes as long as copying does.
+ */
+int source_copy(const struct plan *plan, const struct plan_op *op, int source);
+
 /*
  * sources.c: the supervisor's part when it acts as root.
  *

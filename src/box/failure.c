@@ -38,7 +38,10 @@ static void op_words(
 	case ERR_overlay_unsupported:
 		err_set(err, code, errnum, "no private layer can be laid over '%s' (%s): %s",
 			op->source, why, strerror(errnum));
-		if (stage == STAGE_sources)
+		if (stage == STAGE_sources && errnum == EACCES)
+			err_hint_set(err, "it has to be copied, and has files that its owner may "
+					  "not read: give them to the owner");
+		else if (stage == STAGE_sources)
 			err_hint_set(err, "its file system cannot be shown under another id, which "
 					  "root's boxes need: run agentbox as an ordinary user");
 		break;

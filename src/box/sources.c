@@ -160,7 +160,8 @@ void sources_map(const struct plan *plan, struct sources *sources)
 	}
 }
 
-/* `alone`: a copy enters none of the mounts below, so it does not matter whether they can be mapped.
+/* `alone`: a copy enters none of the mounts below, so it does not matter whether they can be
+ * mapped.
  */
 static int show_as(int tree, unsigned recursive, bool alone, int userns)
 {
@@ -180,7 +181,14 @@ static int show_as(int tree, unsigned recursive, bool alone, int userns)
 	return sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
 }
 
-static int open_tree_as(const struct plan_op *op, int userns)
+/* Can this be had in another way, where the file system does not take id maps? */
+static bool is_copied(const struct plan *plan, const struct plan_op *op, int r)
+{
+	return (r == -EINVAL || r == -EOPNOTSUPP) && op->kind == OP_LAYER &&
+	       plan->layers[op->layer].copy;
+}
+
+static int open_tree_as(const struct plan *plan, const struct plan_op *op, int userns)
 {
 	int source = sys_openat2(AT_FDCWD, op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW,
 		SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
@@ -197,15 +205,16 @@ static int open_tree_as(const struct plan_op *op, int userns)
 	if (r == 0)
 		r = tree = sys_open_tree(source, "",
 			SYS_OPEN_TREE_CLONE | SYS_OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | recursive);
-	close(source);
-	if (r < 0)
-		return r;
-	r = show_as(tree, recursive, op->kind == OP_LAYER, userns);
-	if (r < 0) {
-		close(tree);
-		return r;
+	if (r >= 0)
+		r = show_as(tree, recursive, op->kind == OP_LAYER, userns);
+	if (is_copied(plan, op, r)) {
+		fd_close(&tree);
+		r = tree = source_copy(plan, op, source);
 	}
-	return tree;
+	close(source);
+	if (r < 0 && tree >= 0)
+		close(tree);
+	return r < 0 ? r : tree;
 }
 
 static enum err_code code_of(int r)
@@ -252,7 +261,7 @@ static int open_trees(
 		const struct source_owner *owner = find_owner(sources, op);
 		r = owner ? owner->userns : -EIO;
 		if (r >= 0)
-			r = ret_trees[op->tree] = open_tree_as(op, owner->userns);
+			r = ret_trees[op->tree] = open_tree_as(plan, op, owner->userns);
 	}
 	return r < 0 ? r : 0;
 }
@@ -278,9 +287,10 @@ int sources_give(const struct plan *plan, struct sources *sources, int setup_fd,
 		fd_close(&sources->owners[i].userns);
 	if (r == 0)
 		return 0;
-	/* What cannot be id-mapped cannot be copied either: init must see it as its own. */
+	/* A copy may do in its place: see source_copy(). */
 	enum err_code code = opened ? ERR_no_resources : code_of(r);
-	if (code == ERR_idmap_unsupported && op && plan->ops[op - 1].kind == OP_LAYER)
+	if ((code == ERR_idmap_unsupported || code == ERR_mount_failed) && op &&
+		plan->ops[op - 1].kind == OP_LAYER)
 		code = ERR_overlay_unsupported;
 	child_fail(err, code, r, "sendmsg");
 	err->stage = STAGE_sources;

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -269,5 +270,11 @@ int layer_mount(const struct child *child, const struct plan_layer *layer, int l
 		return r;
 	AUTO_FD from = openat(child->root_fd, layer->lower, DIRECTORY);
 	AUTO_FD upper = openat(child->root_fd, path, DIRECTORY);
-	return from < 0 || upper < 0 ? -errno : show(child, layer, from, upper);
+	if (from < 0 || upper < 0)
+		return -errno;
+	r = show(child, layer, from, upper);
+	/* It may be a copy itself, and has been of use. */
+	if (r >= 0 && layer->copy && child->plan->as_root && fchdir(child->root_fd) == 0)
+		(void)umount2(layer->lower, MNT_DETACH | UMOUNT_NOFOLLOW);
+	return r;
 }

@@ -28,7 +28,7 @@ int mount_finish(int fs, int r, unsigned attr)
 	return r;
 }
 
-static int new_mount(const char *type, const struct plan_option *options, unsigned attr)
+int mount_new(const char *type, const struct plan_option *options, unsigned attr)
 {
 	int fs = sys_fsopen(type);
 	if (fs < 0)
@@ -264,7 +264,7 @@ static int new_fs(const struct child *child, const struct plan_op *op)
 	static const struct plan_option pts[] = { { "mode", "0620" }, { "ptmxmode", "0666" },
 		{ NULL, NULL } };
 	bool proc = op->kind == OP_PROC;
-	int m = new_mount(proc ? "proc" : "devpts", proc ? NULL : pts,
+	int m = mount_new(proc ? "proc" : "devpts", proc ? NULL : pts,
 		SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NOEXEC | (proc ? SYS_MOUNT_ATTR_NODEV : 0));
 	return m < 0 ? m : attach(child, op, m);
 }
@@ -341,7 +341,7 @@ int stage_mounts(struct child *child, struct err *err)
 {
 	const struct plan *plan = child->plan;
 	umask(0);
-	child->root_fd = new_mount(
+	child->root_fd = mount_new(
 		"tmpfs", plan->root_options, SYS_MOUNT_ATTR_NOSUID | SYS_MOUNT_ATTR_NODEV);
 	if (child->root_fd < 0)
 		return child_fail(err,

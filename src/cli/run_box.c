@@ -142,40 +142,61 @@ static void attempt(struct cli_run *run, const struct supervise_io *io)
 		fail(run, &err);
 }
 
+/* Does the plan copy a tree because it knows that overlayfs cannot do it? */
+static bool is_forced(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->layer_count; i++)
+		if (plan->layers[i].forced)
+			return true;
+	return false;
+}
+
 /*
  * overlayfs was refused, which nobody can know before: the tree has mounts in it that may not be
  * left out, or lies on a file system that it does not take. The policy lets a copy do. 0 or -1,
  * then the first failure stands.
  */
-static int plan_copy(struct cli_run *run)
+static int plan_copy(struct cli_run *run, const char **ret_why)
 {
 	struct result *result = &run->result;
 	struct plan plan;
 	struct err err;
 	if (result->status != STATUS_ERROR || result->error.code != ERR_overlay_unsupported ||
 		run->plan.policy->fs.backend != BACKEND_AUTO || run->request->copy_layers ||
-		run->request->session || result->error.stage == STAGE_sources)
+		run->request->session || is_forced(&run->plan))
 		return -1;
 	run->own.copy_layers = true;
 	if (plan_build(run->plan.policy, &run->own, &run->host, &run->filter, &plan, &err) < 0)
 		return -1;
 	(void)cli_run_end(run);
-	result_warning(result, "workspace_copied",
-		arena_printf(&result->arena,
-			"overlayfs cannot be used for the workspace here (%s), so all of it was "
-			"copied first",
-			strerror(result->error.errnum)));
+	*ret_why = strerror(result->error.errnum);
 	plan_free(&run->plan);
 	run->plan = plan;
 	memset(&result->error, 0, sizeof result->error);
 	return 0;
 }
 
+/* Nearly all of the time that making the box took. */
+static void tell_copied(struct cli_run *run, const char *why)
+{
+	struct result *result = &run->result;
+	if (result->status == STATUS_ERROR)
+		return;
+	result_warning(result, "workspace_copied",
+		arena_printf(&result->arena,
+			"overlayfs cannot be used for the workspace here (%s), so all of it was "
+			"copied first: the box took %llu ms to make",
+			why, (unsigned long long)(result->timing.setup_us / 1000)));
+}
+
 void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 {
+	const char *why = is_forced(&run->plan) ? "as root: its file system takes no id map" : NULL;
 	attempt(run, io);
-	if (plan_copy(run) == 0)
+	if (plan_copy(run, &why) == 0)
 		attempt(run, io);
+	if (why)
+		tell_copied(run, why);
 	run_layers_collect(&run->layers, &run->plan, &run->box, &run->result);
 	add_remedy(&run->result.error);
 	command_hint(run->request, &run->plan, &run->result.error);

@@ -20,12 +20,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 
 /*
  * Ids that no one owns files with: systemd's table of uids (UIDS-GIDS.md) calls 1879048192 to
@@ -244,6 +246,9 @@ static void probe_grant(struct host *host, struct host_path **paths, const char 
 	int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_CLOEXEC | O_NOFOLLOW,
 		SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
 	if (fd >= 0 && !fact->link) {
+		struct statfs fs;
+		fact->unmapped = host->root && fstatfs(fd, &fs) == 0 &&
+				 (unsigned long)fs.f_type == OVERLAYFS_SUPER_MAGIC;
 		close(fd);
 		fact->real = path;
 		return;

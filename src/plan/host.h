@@ -28,6 +28,8 @@ struct host_path {
 	const char *link;  /* text of the link, when it is one */
 	const char *real;  /* where it leads in the end (no link in any component); NULL: nowhere */
 	bool through_link; /* a component before the last one is a symbolic link */
+	bool unmapped; /* only as root: its file system (overlayfs) cannot be shown under other ids
+			*/
 };
 
 /* A match of a hide or protect pattern below a granted tree. */

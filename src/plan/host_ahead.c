@@ -16,9 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define DEPTH_MAX  256
-#define LOOKS_EACH 16 /* between two questions where the walk is: its answer is dear to hand over  \
-		       */
+#define DEPTH_MAX 256
+#define LOOKS_EACH                                                                                 \
+	16 /* between two questions where the walk is: its answer is dear to hand over             \
+	    */
 
 static size_t place_of(const struct ahead *ahead, const struct index_part *part)
 {

@@ -15,6 +15,17 @@ bool build_copies(const struct builder *builder)
 	return builder->policy->fs.backend == BACKEND_COPY || builder->request->copy_layers;
 }
 
+/*
+ * As root the box has the host's files by an id map. Where the file system has none, the owner's
+ * copy does; but not for a session, for which it would be made anew each time.
+ */
+static bool must_copy(const struct builder *builder, const char *root)
+{
+	const struct host_path *fact = host_find(builder->host, root);
+	return builder->host->root && builder->policy->fs.backend == BACKEND_AUTO &&
+	       !builder->request->session && fact && fact->unmapped;
+}
+
 int build_layer(struct builder *builder, const char *root, const char *why)
 {
 	struct plan *plan = builder->plan;
@@ -24,6 +35,8 @@ int build_layer(struct builder *builder, const char *root, const char *why)
 		arena_push(arena, &builder->layers, &plan->layer_count, sizeof *layer);
 	layer->root = root;
 	layer->copy = build_copies(builder);
+	if (!layer->copy && must_copy(builder, root))
+		layer->copy = layer->forced = true;
 	layer->dir = arena_printf(arena, LAYERS_DIR "/layer.%d", index);
 	layer->lower = arena_printf(arena, LAYERS_DIR "/lower.%d", index);
 	layer->why = why;

@@ -87,6 +87,7 @@ static inline bool plan_op_grants(const struct plan_op *op)
 struct plan_layer {
 	const char *root; /* of the tree, absolute; in the box it is at the same place */
 	bool copy;
+	bool forced; /* copied although the policy did not ask for it: overlayfs could not do it */
 	const char *source;      /* of the layer on the host, absolute; NULL: in the box's memory */
 	const char *dir, *lower; /* paths in the box, where it is put together */
 	const char *const *gone; /* names below root that are hidden, sorted; the layer begins with

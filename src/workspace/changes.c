@@ -221,9 +221,8 @@ static bool is_sensitive(unsigned says, const struct pair *pair)
  */
 static bool is_held(unsigned says, const struct pair *pair)
 {
-	return (says & MATCH_HELD) ||
-	       ((says & MATCH_WAY) && pair->there[WALK_UPPER] &&
-		       S_ISLNK(pair->place[WALK_UPPER].st.st_mode));
+	return (says & MATCH_HELD) || ((says & MATCH_WAY) && pair->there[WALK_UPPER] &&
+					      S_ISLNK(pair->place[WALK_UPPER].st.st_mode));
 }
 
 /* Add the text of a link to an entry. */

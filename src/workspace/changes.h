@@ -41,7 +41,8 @@ struct changes_layer {
 	bool unused;   /* no box has had it: its own mode and time are not yet those of the tree */
 };
 
-/* Names that are never brought to the host, nor a link on the way to one, and ones that are sensitive beside sensitive.def. */
+/* Names that are never brought to the host, nor a link on the way to one, and ones that are
+ * sensitive beside sensitive.def. */
 struct changes_rules {
 	const char *const
 		*held; /* patterns as in filesystem.hide, .protect; NULL-terminated, or NULL */

@@ -141,8 +141,7 @@ static bool by_name(const struct pattern *pattern, uint64_t places)
 }
 
 /* What one of the policy says: a match holds for all below, too. */
-static unsigned own_says(
-	const struct pattern *pattern, uint64_t from, uint64_t *to, uint64_t named)
+static unsigned own_says(const struct pattern *pattern, uint64_t from, uint64_t *to, uint64_t named)
 {
 	if ((from & STICKY) || (*to & BIT(pattern->count)))
 		*to |= STICKY;

@@ -15,8 +15,7 @@
 enum tree_flags {
 	TREE_REFLINK = 1, /* share the data where the file system can (FICLONE), else copy */
 	TREE_LAYER = 2,  /* keep overlayfs's marks: whiteouts (0:0) and user.overlay.* attributes */
-	TREE_ONE_FS =
-		4, /* do not enter mounts: an empty directory, or file, is in their place */
+	TREE_ONE_FS = 4, /* do not enter mounts: an empty directory, or file, is in their place */
 	TREE_NO_SPECIAL =
 		8, /* leave out FIFOs, sockets and devices (whiteouts under TREE_LAYER stay) */
 };
@@ -38,6 +37,11 @@ struct tree_report {
  * dropped), times, holes, hard links among the files copied where that is cheap. 0 or -errno.
  */
 int tree_copy(int from, int to, unsigned flags, struct tree_report *ret);
+
+/* Give a directory and all that is in it, which nobody else can reach, to another owner. 0 or
+ * -errno.
+ */
+int tree_own(int dir, uid_t uid, gid_t gid);
 
 /* Remove all that is in a directory, also what has no permission bits. 0 or -errno (the first). */
 int tree_clear(int dir, struct tree_report *ret);

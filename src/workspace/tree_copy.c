@@ -252,7 +252,8 @@ static int finish(int to, mode_t mode, const struct timespec times[2])
 	return r < 0 ? r : tree_set_times(to, NULL, times);
 }
 
-/* Anything else that something is mounted on becomes an empty file: a place to mount it on again. */
+/* Anything else that something is mounted on becomes an empty file: a place to mount it on again.
+ */
 static int leave_out_file(struct copying *copying, const struct tree_stat *st, const char *name)
 {
 	int to = tree_open_at(tree_to(copying->walk), name, O_WRONLY | O_CREAT | O_EXCL, 0600);

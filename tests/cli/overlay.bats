@@ -246,14 +246,57 @@ make_public() {
 			exec setpriv --reuid "$2" --regid "$2" --clear-groups env HOME=/nonexistent "$3" run -p ../policy.yaml -- sh -c "echo y >>f; cat f"' \
 			sh "$public" "$id" "$AGENTBOX" >"$result" 2>"$words" || code=$?
 		keep_result "$result"
+		want_exit 0 $'x\ny'
+		changed f=modified
 		if [ "$id" = 1000 ]; then
-			want_exit 0 $'x\ny'
-			changed f=modified
+			want '.enforcement.workspace == "overlay"' '.warnings == []'
 		else
-			want_error overlay_unsupported
-			want_hint
+			# As root it cannot be id-mapped, so it is copied, as its owner sees it.
+			want '.enforcement.workspace == "copy"' \
+				'[.warnings[] | select(.code == "workspace_copied") | .message | test("id map.* [0-9]+ ms")] == [true]'
 		fi
 	done
+	rm -rf "$public"
+}
+
+@test "A31: root's copy of a workspace on an overlay has the owner's files, and is one" {
+	needs root
+	overlay ', hide: [.env], protect: [keep]'
+	make_public
+	mkdir -p "$public"/{l,u,w,m} "$public/l/d/e"
+	cd "$public/l" || return
+	echo private >d/own && chmod 600 d/own && ln d/own d/e/again && ln -s own d/link && chmod 700 d/e
+	echo S3CRET >.env && echo keep >keep && mkfifo d/p && touch -d @1000000000 d/own
+	on_overlay() {
+		code=0
+		unshare -m sh -c 'mount -t overlay o -o "lowerdir=$1/l,upperdir=$1/u,workdir=$1/w" "$1/m" && cd "$1/m" && shift && exec "$@"' \
+			sh "$public" "$AGENTBOX" run -p "$public/policy.yaml" "$@" >"$result" 2>"$words" || code=$?
+		keep_result "$result"
+	}
+	local before
+	before=$(picture)
+	on_overlay -- sh -c 'cat d/e/again d/link; stat -c "%a %h %Y" d/own; ls -A . d; cat .env; echo x >keep; echo x >>d/own; mv d g; id -u >n'
+	want '.status == "exited"' '.enforcement.workspace == "copy"' '.stdout | contains("S3CRET") | not'
+	want '.stdout | startswith("private\nprivate\n600 2 1000000000\n.:\nd\nkeep\n")'
+	want '[.changes[] | select(.path | startswith("d/") or startswith("g/") | not) | "\(.path)=\(.change)"] == ["d=deleted", "g=created", "n=created"]'
+	[ "$(picture)" = "$before" ]
+	[ -z "$(ls -A "$public/u")" ]
+	# What is only another's is not root's to show; a disk that is too small is no way, either.
+	echo other >d/other && chmod 600 d/other && chown 1000:1000 d/other
+	on_overlay -- true
+	want_error overlay_unsupported
+	want '.error.hint | contains("owner")'
+	rm d/other
+	head -c 16M /dev/zero >d/big
+	echo 'limits: {disk: 8MiB}' >>"$public/policy.yaml"
+	on_overlay -- true
+	want_error no_resources
+	# Where the policy asks for overlayfs there is no copy.
+	{ echo 'version: 1' && echo 'filesystem: {workspace: overlay, backend: overlay}'; } >"$public/policy.yaml"
+	on_overlay -- true
+	want_error overlay_unsupported
+	want_hint
+	cd "$work" || return
 	rm -rf "$public"
 }
 

@@ -215,7 +215,7 @@ $as_author"
 @test "A18: what is protected in a repository with 300 worktrees is held in each, and no more is made" {
 	repository
 	cd "$top/main" || return
-	local n kind before
+	local n kind
 	for n in $(seq 300); do
 		git worktree add -q --no-checkout --detach "trees/w$n"
 	done
@@ -223,6 +223,7 @@ $as_author"
 	for kind in overlay write; do
 		policy_is <<<"filesystem: {workspace: $kind, protect: [.git, 'trees/*/.git']}"
 		# A .git that is moved away, replaced by way of its directory or another link, or written.
+		# shellcheck disable=SC2016 # for the box
 		box -- sh -c 'for n in 1 150 300; do
 				echo x >trees/w$n/.git; rm trees/w$n/.git; mv trees/w$n/.git g$n; ln trees/w$n/.git l$n && echo x >l$n
 				mv trees/w$n trees/v$n; rm -r trees/w$n; echo x >e && mv e trees/w$n/.git

@@ -196,7 +196,22 @@ static void nested_mounts_are_read_only(void)
 	CHECK(made.r == 0 && !find(&made, OP_BIND, &WORK "/root"[1]));
 	CHECK(warned(&made, "nested_mount_not_shown", WORK "/root") == 1);
 	done(&made);
+	/* Nor can it show what takes no id map: the planner knows of it and copies. */
+	struct host_path facts[8];
+	CHECK(host.path_count <= sizeof facts / sizeof *facts);
+	memcpy(facts, host.paths, host.path_count * sizeof *facts);
+	for (size_t i = 0; i < host.path_count; i++)
+		facts[i].unmapped = strcmp(facts[i].path, WORK) == 0;
+	host.paths = facts;
+	make(&made, OVERLAY, &host, false);
+	CHECK(made.r == 0 && made.plan.layers[0].copy && made.plan.layers[0].forced);
+	CHECK_TEXT(made.plan.workspace, "copy");
+	done(&made);
 	host.root = false;
+	make(&made, OVERLAY, &host, false);
+	CHECK(made.r == 0 && !made.plan.layers[0].copy && !made.plan.layers[0].forced);
+	done(&made);
+	host.paths = common_host.paths;
 	/* A grant by name holds. */
 	make(&made, "version: 1\nfilesystem: {workspace: overlay, write: [" WORK "/mnt]}\n", &host,
 		false);
