@@ -61,11 +61,13 @@ changed() {
 	git init -q . && git config user.email a@b && git config user.name n && echo 1 >f && git add f && git commit -qm 1
 	local head
 	head=$(git rev-parse HEAD)
-	box -- sh -c 'echo 2 >f; git add f; git -c core.fsync=none commit -qm 2; git rev-parse HEAD; echo x >.git/hooks/post-commit'
+	box -- sh -c 'echo 2 >f; git add f; git -c core.fsync=none commit -qm 2; git rev-parse HEAD; echo x >.git/hooks/post-commit; git config a.b c'
 	want_exit 0
 	[ "$(git rev-parse HEAD)" = "$head" ]
 	[ -z "$(git status --porcelain)" ]
 	want '.changes[] | select(.path == ".git/hooks/post-commit") | .sensitive' \
+		'.changes[] | select(.path == ".git/config") | .sensitive' \
+		'[.changes[] | select(.path | startswith(".git/refs/")) | .sensitive] | length > 0 and all(not)' \
 		'.changes[] | select(.path == "f") | .sensitive | not' \
 		'[.changes[] | select(.path | startswith(".git/objects/")) | .sensitive] | length > 0 and all(not)'
 }
@@ -610,4 +612,74 @@ make_public() {
 		[ "$code" = 125 ]
 		want '.error.code == "usage"' '.error.message | contains("--session")'
 	done
+}
+
+@test "A72: a time limit ends one command, and its session goes on with what it has" {
+	own_state
+	overlay ''
+	"$AGENTBOX" session new one -p "$policy"
+	in_session() {
+		code=0
+		"$AGENTBOX" session exec "$@" >"$result" 2>"$words" || code=$?
+		keep_result "$result"
+	}
+	in_session one -- touch /tmp/keep
+	want_exit 0
+	in_session one --wall 1s -- sleep 99
+	want '.status == "timeout"'
+	[ "$code" = 124 ]
+	in_session one -- ls /tmp/keep
+	want_exit 0 /tmp/keep
+	"$AGENTBOX" session rm one
+}
+
+@test "A53: a session that goes on keeps no pipeline open" {
+	own_state
+	overlay ''
+	"$AGENTBOX" session new one -p "$policy" | cat
+	local from=$SECONDS
+	"$AGENTBOX" session exec one -- sh -c 'sleep 300 & true' | cat >"$result"
+	keep_result "$result"
+	want '.status == "exited" and .exit_code == 0'
+	[ $((SECONDS - from)) -le "$(slow 10)" ]
+	"$AGENTBOX" session exec one -- true | true
+	"$AGENTBOX" session exec one -- true >"$result"
+	want_stdout ''
+	"$AGENTBOX" session rm one
+}
+
+@test "B08: every command of a session has the whole box, whatever the one before it wrote over" {
+	own_state
+	overlay ''
+	"$AGENTBOX" session new one -p "$policy"
+	local before show='grep -E "^(Seccomp|NoNewPrivs|CapEff|CapPrm|CapBnd)" /proc/self/status; id -u
+		for n in user mnt net pid ipc uts cgroup; do [ "$(readlink /proc/self/ns/$n)" = "$(readlink /proc/1/ns/$n)" ] || echo "$n differs"; done
+		cat /proc/self/cgroup | tr -dc "a-z\n" | sort'
+	"$AGENTBOX" session exec one -- sh -c "$show" >"$result"
+	before=$(jq -r .stdout "$result")
+	grep -qP 'CapEff:\t0{16}$' <<<"$before"
+	grep -qP 'NoNewPrivs:\t1$' <<<"$before"
+	grep -qP 'Seccomp:\t2$' <<<"$before"
+	"$AGENTBOX" session exec one -- sh -c 'find / -xdev -writable -name "*agentbox*" 2>/dev/null -exec truncate -s0 {} +
+		for f in meta policy policy.yaml layer home tmp lock; do echo x >~/$f; echo x >/tmp/$f; echo x >$f; done
+		ln -s / ~/root; rm -rf ~/.config; mkdir -p ~/.config/agentbox/policies; echo "version: 1" >~/.config/agentbox/policies/default.yaml' >"$result"
+	want '.status == "exited"'
+	"$AGENTBOX" session exec one -- sh -c "$show" >"$result"
+	want_stdout "$before"
+	# What is no session of the caller's is none, whatever its name leads to.
+	mkdir -p "$top/fake"
+	cp -r "$sessions/one/." "$top/fake/" 2>/dev/null || true # the kernel has a directory of its own in it
+	for name in ../../../fake "$top/fake" ../one one/ . .. ''; do
+		code=0
+		"$AGENTBOX" session exec "$name" -- id >"$result" 2>"$words" || code=$?
+		[ "$code" = 125 ]
+		want '.status == "error"' '.error.code | IN("bad_session_name", "usage")'
+	done
+	chmod 777 "$sessions/one"
+	code=0
+	"$AGENTBOX" session exec one -- id >"$result" 2>"$words" || code=$?
+	[ "$code" = 125 ]
+	want '.status == "error"'
+	chmod 700 "$sessions/one"
+	"$AGENTBOX" session rm one
 }
