@@ -199,6 +199,16 @@ listing() {
 os.rename("a/f","b/f"); print(os.stat("g").st_nlink)'
 	want_exit 0 2
 	changed a/n=created a/n/f=created g=created a/f=deleted b/f=created
+	# Written directly, with a second rule about a part of it.
+	policy_is <<-'END'
+		filesystem: {workspace: write, read: [/usr], protect: [b/keep]}
+	END
+	touch b/keep
+	box -- "$python" -c 'import os; os.makedirs("c/n"); open("f","w").close(); os.rename("f","c/n/f"); os.link("c/n/f","h")
+os.rename("a/f","c/f"); print(os.stat("h").st_nlink)'
+	want_exit 0 2
+	[ "$(stat -c %h c/n/f)" = 2 ]
+	[ -e c/f ]
 }
 
 @test "A24: files are the caller's inside, also after being written" {
