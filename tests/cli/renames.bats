@@ -248,7 +248,7 @@ renamer_of() {
 	cat >on.py <<-'END'
 		import os, time
 		open("a", "w").close()
-		until, wrong, done, kinds = time.monotonic() + 2, 0, 0, set()
+		until, wrong, done, kinds = time.monotonic() + 4, 0, 0, set()
 		while time.monotonic() < until:
 		    try:
 		        os.rename("a", "b") if os.path.exists("a") else os.rename("b", "a")
@@ -260,9 +260,12 @@ renamer_of() {
 	END
 	in_background -- "$python" -I -S on.py
 	local n
+	kill_renamer() {
+		kill -KILL "$(renamer_of)" 2>/dev/null
+	}
 	for n in 1 2 3; do
 		sleep 0.4
-		kill -KILL "$(renamer_of)"
+		within 20 kill_renamer
 	done
 	wait "$runner"
 	want '.status == "exited" and .exit_code == 0'
