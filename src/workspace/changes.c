@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "workspace/changes.h"
 #include "workspace/changes_files.h"
+#include "workspace/changes_pair.h"
 #include "workspace/changes_walk.h"
 #include "workspace/patterns.h"
 #include "base/buf.h"
@@ -38,16 +39,6 @@ struct finder {
 	struct err *err;
 };
 
-/* One name in both trees. */
-struct pair {
-	const char *name;
-	struct files_place place[2];
-	bool there[2];
-	int marks;    /* enum files_mark, of the upper one */
-	bool covered; /* the lower one is a mount point: what the layer was made over is below it */
-	struct walk_side side[2];
-};
-
 static int fail(struct finder *finder, int tree, int errnum)
 {
 	if (errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE)
@@ -71,11 +62,6 @@ static void cut_path(struct finder *finder, size_t len)
 {
 	finder->path.len = len;
 	finder->path.data[len] = 0;
-}
-
-static bool is_dir(const struct pair *pair, enum walk_tree tree)
-{
-	return pair->there[tree] && S_ISDIR(pair->place[tree].st.st_mode);
 }
 
 /* What the kernel takes for "this name is not there". */
@@ -126,12 +112,13 @@ static int open_upper(struct finder *finder, struct pair *pair, int dir)
 /* Open the directories among the two, for what is below. */
 static int open_sides(struct finder *finder, struct pair *pair, bool full)
 {
-	if (is_dir(pair, WALK_UPPER) && open_upper(finder, pair, pair->place[WALK_UPPER].dir) < 0)
+	if (pair_is_dir(pair, WALK_UPPER) &&
+		open_upper(finder, pair, pair->place[WALK_UPPER].dir) < 0)
 		return -1;
-	if (!is_dir(pair, WALK_LOWER))
+	if (!pair_is_dir(pair, WALK_LOWER))
 		return 0;
 	struct files_place *place = &pair->place[WALK_LOWER];
-	bool list = full || (pair->marks & FILES_OPAQUE) || !is_dir(pair, WALK_UPPER);
+	bool list = full || (pair->marks & FILES_OPAQUE) || !pair_is_dir(pair, WALK_UPPER);
 	int r = walk_open(WALK_LOWER, place->dir, pair->name, list, &pair->side[WALK_LOWER]);
 	pair->covered = r == -EXDEV;
 	/* What was removed or replaced meanwhile has nothing below it. */
@@ -198,33 +185,6 @@ static int same(struct finder *finder, const struct pair *pair)
 	return S_ISREG(upper->st_mode) && upper->st_size == 0;
 }
 
-/*
- * Is what happens at this name sensitive? A directory on the way to a sensitive place is not, as
- * long as it stays one: what is below it speaks for itself.
- */
-static bool is_sensitive(unsigned says, const struct pair *pair)
-{
-	if (says & (MATCH_BELOW | MATCH_SENSITIVE))
-		return true;
-	bool file = false, link = false, gone = !pair->there[WALK_UPPER];
-	for (int i = 0; i < 2; i++) {
-		file |= pair->there[i] && !is_dir(pair, i);
-		link |= pair->there[i] && S_ISLNK(pair->place[i].st.st_mode);
-	}
-	return ((says & MATCH_FILE) && file) || ((says & MATCH_PREFIX) && (file || gone)) ||
-	       ((says & MATCH_THROUGH) && link);
-}
-
-/*
- * Does the policy hold it? A link on the way to such a name as well: whoever looks for it on the
- * host would find what the box has put at the link's end.
- */
-static bool is_held(unsigned says, const struct pair *pair)
-{
-	return (says & MATCH_HELD) || ((says & MATCH_WAY) && pair->there[WALK_UPPER] &&
-					      S_ISLNK(pair->place[WALK_UPPER].st.st_mode));
-}
-
 /* Add the text of a link to an entry. */
 static int add_target(struct finder *finder, const struct files_place *place, struct arena *arena,
 	struct change *change)
@@ -265,8 +225,8 @@ static int describe(
 						 : CHANGE_CREATED;
 	change->mode = place->st.st_mode;
 	change->size = S_ISREG(change->mode) ? (uint64_t)place->st.st_size : 0;
-	change->sensitive = is_sensitive(finder->says, pair);
-	change->held = is_held(finder->says, pair);
+	change->sensitive = pair_is_sensitive(finder->says, pair);
+	change->held = pair_is_held(finder->says, pair);
 	int r = S_ISLNK(change->mode) ? add_target(finder, place, arena, change) : 0;
 	/* A link of the lower tree that went away meanwhile was there all the same. */
 	if (r == 0 || (tree == WALK_LOWER && (r == -ENOENT || r == -EINVAL)))
@@ -290,7 +250,7 @@ static int add(struct finder *finder, const struct pair *pair, bool quiet)
 	int tree = pair->there[WALK_UPPER] ? WALK_UPPER : WALK_LOWER;
 	/* Hidden before the command began, or protected: it was not the command that took it away.
 	 */
-	if (is_held(finder->says, pair) && (tree == WALK_LOWER || quiet))
+	if (pair_is_held(finder->says, pair) && (tree == WALK_LOWER || quiet))
 		return 0;
 	if (finder->visit)
 		return tell(finder, pair, quiet);
