@@ -65,6 +65,7 @@ static int add_tree(struct files *files, const char *root, int upper, int lower,
 	/* The box acts as the owner of what it writes in. */
 	if (fstat(upper >= 0 ? upper : lower, &st) < 0)
 		return err_set(err, ERR_internal, errno, "%s: %s", root, strerror(errno));
+	tree->own = upper >= 0;
 	tree->owner = st.st_uid;
 	tree->group = st.st_gid;
 	files->view.count++;
@@ -88,6 +89,7 @@ static int add_workspace(struct files *files, struct err *err)
 		lower = top;
 	if (add_tree(files, files->session.workspace, upper, lower, err) < 0)
 		return -1;
+	files->view.trees[files->view.count - 1].own = kind == WORKSPACE_OVERLAY;
 	files->view.trees[files->view.count - 1].layer = kind == WORKSPACE_OVERLAY;
 	files->view.trees[files->view.count - 1].grant = true;
 	return 0;

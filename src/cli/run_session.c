@@ -79,6 +79,9 @@ int run_session_open(const char *name, int signal_fd, struct arena *arena, struc
 {
 	struct run_session run = { .turn = -1 };
 	const char *state = state_path(arena);
+	if (!session_name_valid(name))
+		return err_set(err, ERR_bad_session_name, 0,
+			"\"%.100s\" cannot be the name of a session", name);
 	if (session_open(state, name, false, &run.session, err) < 0)
 		return -1;
 	run.open = true;

@@ -333,6 +333,8 @@ static int build_syscalls(struct build *b, struct node *root)
 	build_words(b, sys, K_sys_allow, &p->sys_allow, &p->sys_allow_count);
 	build_words(b, sys, K_sys_deny, &p->sys_deny, &p->sys_deny_count);
 	p->nesting = build_word(b, root, K_nesting, &p->nesting_at) == 1;
+	p->keep_processes = build_word(b, section(b, root, K_session), K_session_processes,
+				    &p->keep_processes_at) == 1;
 	const struct node *allow = node_get(sys, "allow"), *deny = node_get(sys, "deny");
 	for (const struct node *a = allow ? allow->first : NULL; a; a = a->next)
 		for (const struct node *d = deny ? deny->first : NULL; d; d = d->next)

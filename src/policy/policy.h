@@ -215,6 +215,8 @@ struct policy {
 	struct origin on_violation_at;
 	bool nesting; /* nesting: allow */
 	struct origin nesting_at;
+	bool keep_processes; /* session: {processes: keep} */
+	struct origin keep_processes_at;
 
 	struct policy_secret *secrets;
 	size_t secret_count;

@@ -223,6 +223,7 @@ static int open_locked(
 	/* Removed, and perhaps made again, before we had the lock. */
 	if (!still_there(place, name, session->dir))
 		return not_found(name, err);
+	session_parts_mend(session->dir);
 	return look_into(session, name, err);
 }
 

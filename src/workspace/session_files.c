@@ -86,6 +86,21 @@ const char *session_parts_check(int dir)
 	return NULL;
 }
 
+void session_parts_mend(int dir)
+{
+	for (size_t i = 0; i < PART_COUNT; i++) {
+		char path[32];
+		struct stat st;
+		AUTO_FD fd = open_part(dir, &parts[i], O_PATH);
+		/* The descriptor names the directory for good: no link is followed here. */
+		if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & S_IRWXU) == S_IRWXU ||
+			(st.st_uid != geteuid() && geteuid() != 0))
+			continue;
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		(void)chmod(path, (st.st_mode & 07777) | S_IRWXU);
+	}
+}
+
 int session_open_own(int parent, const char *name)
 {
 	AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -23,6 +23,11 @@ int session_meta_read(int dir, struct session *ret);
 /* The parts of a session's directory, made or judged. NULL, or the one that failed, with errno. */
 const char *session_parts_make(int dir, uid_t owner, gid_t group);
 const char *session_parts_check(int dir);
+/*
+ * A command may have closed what the session cannot be without, even to its owner: the owner's
+ * rights are given back. What cannot be mended shows when it is used.
+ */
+void session_parts_mend(int dir);
 
 /* Open a directory of the caller's alone. A descriptor; -EPERM when it is not that, or -errno. */
 int session_open_own(int parent, const char *name);

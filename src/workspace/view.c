@@ -19,6 +19,7 @@
 #include "base/fd.h"
 
 #define OPAQUE "user.overlay.opaque"
+#define OPENS_MAX 8 /* of what other calls open and close meanwhile */
 
 void view_dir_close(struct view_dir *dir)
 {
@@ -34,21 +35,75 @@ void view_entry_close(struct view_entry *entry)
 	*entry = VIEW_ENTRY_NONE;
 }
 
-/* An O_PATH descriptor for the name itself, or -errno. */
-static int open_name(int dir, const char *name, struct stat *ret_st)
+/*
+ * A directory or file that its owner, who is the caller, may not enter or read, is given the rights
+ * `rights` for a moment. Only what lies in agentbox's own state: never the host's. True: try again,
+ * and put *ret_mode back if it is not 0. Another call may have opened it just now, so that there is
+ * nothing to put back.
+ */
+static bool open_up(bool own, int fd, mode_t rights, mode_t *ret_mode)
 {
-	AUTO_FD fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char path[32];
+	struct stat st;
+	*ret_mode = 0;
+	if (!own || errno != EACCES || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+		return false;
+	if ((st.st_mode & rights) == rights)
+		return true;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (chmod(path, (st.st_mode & 07777) | rights) < 0)
+		return false;
+	*ret_mode = st.st_mode;
+	return true;
+}
+
+static void shut(int fd, mode_t mode)
+{
+	char path[32];
+	int error = errno;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (mode)
+		(void)chmod(path, mode & 07777);
+	errno = error;
+}
+
+/* openat(2) without following links, also in and of what is closed. */
+static int open_closed(bool own, int dir, const char *name, int flags)
+{
+	int fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC);
+	for (int i = 0; fd < 0 && i < OPENS_MAX; i++) {
+		mode_t mode;
+		if (!open_up(own, dir, S_IRWXU, &mode))
+			break;
+		fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC);
+		shut(dir, mode);
+	}
+	return fd;
+}
+
+/* An O_PATH descriptor for the name itself, or -errno. */
+static int open_name(bool own, int dir, const char *name, struct stat *ret_st)
+{
+	AUTO_FD fd = open_closed(own, dir, name, O_PATH);
 	if (fd < 0 || fstat(fd, ret_st) < 0)
 		return -errno;
 	return fd_steal(&fd);
 }
 
 /* Through /proc, as an O_PATH descriptor has no attributes of its own. */
-static bool is_opaque(int fd)
+static bool is_opaque(bool own, int fd)
 {
-	char path[32], value;
+	char path[32], value = 0;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	return getxattr(path, OPAQUE, &value, 1) == 1 && value == 'y';
+	ssize_t len = getxattr(path, OPAQUE, &value, 1);
+	for (int i = 0; len < 0 && i < OPENS_MAX; i++) {
+		mode_t mode;
+		if (!open_up(own, fd, S_IRWXU, &mode))
+			break;
+		len = getxattr(path, OPAQUE, &value, 1);
+		shut(fd, mode);
+	}
+	return len == 1 && value == 'y';
 }
 
 static bool is_whiteout(const struct stat *st)
@@ -67,7 +122,7 @@ static int take(int fd, const struct stat *st, struct view_entry *entry)
 static int look_below(const struct view_dir *dir, const char *name, struct view_entry *entry)
 {
 	struct stat st;
-	int fd = dir->lower < 0 ? -ENOENT : open_name(dir->lower, name, &st);
+	int fd = dir->lower < 0 ? -ENOENT : open_name(false, dir->lower, name, &st);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (!S_ISDIR(st.st_mode))
@@ -83,9 +138,9 @@ static int see_through(const struct view_dir *dir, const char *name, struct view
 	entry->dir.upper = fcntl(entry->fd, F_DUPFD_CLOEXEC, 0);
 	if (entry->dir.upper < 0)
 		return -errno;
-	if (dir->lower < 0 || (dir->tree->layer && is_opaque(entry->fd)))
+	if (dir->lower < 0 || (dir->tree->layer && is_opaque(dir->tree->own, entry->fd)))
 		return 0;
-	int fd = open_name(dir->lower, name, &below);
+	int fd = open_name(false, dir->lower, name, &below);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (S_ISDIR(below.st_mode))
@@ -99,7 +154,8 @@ static int look_up(const struct view_dir *dir, const char *name, struct view_ent
 {
 	struct stat st;
 	entry->dir.tree = dir->tree;
-	int fd = dir->upper < 0 ? -ENOENT : open_name(dir->upper, name, &st);
+	bool own = dir->tree && dir->tree->own;
+	int fd = dir->upper < 0 ? -ENOENT : open_name(own, dir->upper, name, &st);
 	if (fd == -ENOENT)
 		return look_below(dir, name, entry);
 	if (fd < 0)
@@ -110,6 +166,7 @@ static int look_up(const struct view_dir *dir, const char *name, struct view_ent
 		return 0;
 	}
 	take(fd, &st, entry);
+	entry->own = own;
 	return S_ISDIR(st.st_mode) ? see_through(dir, name, entry) : 0;
 }
 
@@ -142,9 +199,9 @@ static bool among(const char *const *sorted, size_t count, const char *name)
 }
 
 /* Add the names of one directory that are not among the first `known`, which are sorted. */
-static int add_names(int dir, struct names *names, size_t known)
+static int add_names(bool own, int dir, struct names *names, size_t known)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open_closed(own, dir, ".", O_RDONLY | O_DIRECTORY);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	if (!stream) {
 		int r = -errno;
@@ -184,10 +241,11 @@ int view_names(
 	const struct view_dir *dir, struct arena *arena, const char ***ret_names, size_t *ret_count)
 {
 	struct names all = { .arena = arena };
-	int r = dir->upper < 0 ? 0 : add_names(dir->upper, &all, 0);
+	bool own = dir->tree && dir->tree->own;
+	int r = dir->upper < 0 ? 0 : add_names(own, dir->upper, &all, 0);
 	sort_names(&all);
 	if (r == 0 && dir->lower >= 0)
-		r = add_names(dir->lower, &all, all.count);
+		r = add_names(false, dir->lower, &all, all.count);
 	if (r < 0)
 		return r;
 	sort_names(&all);
@@ -195,10 +253,10 @@ int view_names(
 	size_t kept = 0;
 	for (size_t i = 0; i < all.count; i++) {
 		struct stat st;
-		bool erased = dir->upper >= 0 && dir->tree->layer &&
-			      fstatat(dir->upper, all.list[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			      is_whiteout(&st);
-		if (!erased)
+		AUTO_FD fd = dir->upper >= 0 && dir->tree->layer
+				     ? open_name(own, dir->upper, all.list[i], &st)
+				     : -1;
+		if (fd < 0 || !is_whiteout(&st))
 			all.list[kept++] = all.list[i];
 	}
 	*ret_names = all.list;
@@ -214,6 +272,13 @@ int view_read(const struct view_entry *entry)
 		return -EINVAL;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", entry->fd);
 	int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	for (int i = 0; fd < 0 && i < OPENS_MAX; i++) {
+		mode_t mode;
+		if (!open_up(entry->own, entry->fd, S_IRUSR, &mode))
+			break;
+		fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+		shut(entry->fd, mode);
+	}
 	return fd < 0 ? -errno : fd;
 }
 

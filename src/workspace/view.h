@@ -36,6 +36,7 @@ struct view_tree {
 	int lower;        /* what is seen through it; -1: nothing */
 	bool layer;       /* upper is in the form of overlayfs */
 	bool grant;       /* patterns without a leading "/" apply */
+	bool own;         /* upper is agentbox's own: what a box closed there is opened to be read */
 	uid_t owner;      /* whom new files belong to, when we are root */
 	gid_t group;
 };
@@ -59,6 +60,7 @@ struct view_entry {
 	struct stat st; /* st_mode 0: there is nothing of that name */
 	int fd;         /* O_PATH; -1 for nothing */
 	bool erased;    /* nothing, since the layer takes the name away */
+	bool own;       /* it lies in an upper tree that is agentbox's own */
 	struct view_dir dir;
 };
 #define VIEW_ENTRY_NONE ((struct view_entry){ .fd = -1, .dir = { .upper = -1, .lower = -1 } })

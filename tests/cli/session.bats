@@ -229,3 +229,69 @@ load sessions
 	want_plain 0
 	[ -z "$(ls -A "$sessions")" ]
 }
+
+@test "what a command closed to everybody is listed, read and removed, and stays as it is" {
+	own_state
+	mkdir -p "$work/was"
+	echo below >"$work/was/below"
+	policy_is <<<'filesystem: {workspace: overlay}'
+	plain session new s -p "$policy"
+	"$AGENTBOX" session exec s -- sh -c 'rm -r was; mkdir was; echo new >was/new
+		mkdir -p d/in ~/c && echo x >d/in/f && echo y >~/c/f && chmod 0 d/in/f d/in d was ~/c' >"$result"
+	want '.exit_code == 0' '[.changes[].path] | index("d/in/f")'
+	before=$(stat -c '%n %a' "$sessions/s/layer/upper/"{d,was} "$sessions/s/home/c")
+	[[ $before = *' 0'*' 0'*' 0' ]]
+	plain list s d/in
+	want_plain 0 f
+	plain read s d/in/f
+	want_plain 0 x
+	plain read s "$HOME/c/f"
+	want_plain 0 y
+	plain list s was
+	want_plain 0 new
+	[[ $output != *below* ]]
+	"$AGENTBOX" get --tar s . | tar t >"$top/names"
+	grep -qx d/in/f "$top/names"
+	grep -qx was/new "$top/names"
+	not grep -q below "$top/names"
+	[ "$before" = "$(stat -c '%n %a' "$sessions/s/layer/upper/"{d,was} "$sessions/s/home/c")" ]
+	plain diff s
+	want_plain 0 d/in/f
+	plain session rm s
+	want_plain 0
+	[ -z "$(ls -A "$sessions")" ]
+}
+
+@test "a session whose home, /tmp or workspace a command closed can be used again" {
+	own_state
+	policy_is <<<'filesystem: {workspace: overlay}'
+	plain session new s -p "$policy"
+	"$AGENTBOX" session exec s -- sh -c 'echo x >~/x; echo y >/tmp/y; echo z >z; chmod 0 ~ /tmp .' >"$result"
+	want '.exit_code == 0'
+	plain read s "$HOME/x"
+	want_plain 0 x
+	"$AGENTBOX" session exec s -- sh -c 'cat ~/x /tmp/y z; echo more >/tmp/more; echo more >more' >"$result"
+	want '.exit_code == 0' '.stdout == "x\ny\nz\n"'
+	plain write s "$HOME/new" <<<new
+	want_plain 0
+	plain session rm s
+	want_plain 0
+	[ -z "$(ls -A "$sessions")" ]
+}
+
+@test "B08: what cannot be a session's name is none, wherever it leads" {
+	own_state
+	plain session new s
+	mkdir -p "$top/fake/layer/upper"
+	for name in ../../tmp/fake "$top/fake" .hidden -- ../sessions/s; do
+		code=0
+		"$AGENTBOX" session exec "$name" -- id >"$result" 2>"$words" || code=$?
+		case $name in
+		--) [ "$code" = 125 ] ;;
+		*)
+			[ "$code" = 125 ]
+			want '.error.code == "bad_session_name"'
+			;;
+		esac
+	done
+}
