@@ -56,7 +56,7 @@ _agentbox_options() {
 	write) with_value="--mode" without="--parents --help -h" ;;
 	list) with_value="" without="--recursive -r --json --help -h" ;;
 	put) with_value="" without="--tar --parents --help -h" ;;
-	get) with_value="" without="--tar --help -h" ;;
+	get) with_value="" without="--tar --allow-unsafe-links --help -h" ;;
 	diff) with_value="--workspace -C" without="--patch -p --stat --json --help -h" ;;
 	apply)
 		with_value="--workspace -C"

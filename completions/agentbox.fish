@@ -172,6 +172,7 @@ complete -c agentbox -n '__agentbox_in put' -s h -l help -d 'Print the help'
 complete -c agentbox -n '__agentbox_in put' -F -a '(__agentbox_sessions)'
 
 complete -c agentbox -n '__agentbox_in get' -l tar -d 'Write a tar archive'
+complete -c agentbox -n '__agentbox_in get' -l allow-unsafe-links -d 'With --tar: pack links that lead out of the archive'
 complete -c agentbox -n '__agentbox_in get' -s h -l help -d 'Print the help'
 complete -c agentbox -n '__agentbox_in get' -F -a '(__agentbox_sessions)'
 

@@ -13,9 +13,11 @@
 struct packing {
 	struct arena arena;
 	struct buf notes;
-	size_t skipped; /* what is left out, or not whole */
-	size_t escapes; /* links that lead out of what is packed */
-	int error;      /* of stdout */
+	size_t skipped;     /* what is left out, or not whole */
+	size_t escapes;     /* links that lead out of what is packed */
+	const char *unsafe; /* the first of them, where none may be packed; in the arena */
+	bool allow;         /* such links are packed */
+	int error;          /* of stdout */
 };
 
 static int note(struct packing *packing, const char *name, const char *why)
@@ -77,6 +79,23 @@ static int put_data(struct packing *packing, const char *name, int fd, uint64_t 
 	return 0;
 }
 
+static int refuse(struct packing *packing, const char *name)
+{
+	packing->unsafe = arena_strdup(&packing->arena, name);
+	return 1;
+}
+
+/* Before anything is written: is there a link that leads out? */
+static int check(void *data, const char *name, const struct view_entry *entry, int errnum)
+{
+	struct packing *packing = data;
+	const char *target = NULL;
+	if (errnum || !S_ISLNK(entry->st.st_mode) ||
+		view_link(entry, &packing->arena, &target) < 0 || !escapes(name, target))
+		return 0;
+	return refuse(packing, name);
+}
+
 static int each(void *data, const char *name, const struct view_entry *entry, int errnum)
 {
 	struct packing *packing = data;
@@ -92,8 +111,12 @@ static int each(void *data, const char *name, const struct view_entry *entry, in
 		return note(packing, name, strerror(errnum));
 	if (!S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode))
 		return note(packing, name, "is left out: not a file, a directory or a link");
-	if (target && escapes(name, target))
+	if (target && escapes(name, target)) {
 		packing->escapes++;
+		/* It came since check() has looked: the archive ends here, and is not whole. */
+		if (!packing->allow)
+			return refuse(packing, name);
+	}
 	int r = tar_header(&header, name, target, &entry->st);
 	if (r < 0)
 		return note(packing, name, strerror(-r));
@@ -102,13 +125,26 @@ static int each(void *data, const char *name, const struct view_entry *entry, in
 	return S_ISREG(mode) ? put_data(packing, name, fd, (uint64_t)entry->st.st_size) : 0;
 }
 
+static int walk(struct files *files, const struct view_found *found, view_function *function,
+	struct packing *packing)
+{
+	if (S_ISDIR(found->entry.st.st_mode))
+		return view_walk(&files->view, found->path, true, function, packing);
+	return function(packing, strrchr(found->path, '/') + 1, &found->entry, 0);
+}
+
 static int pack(struct files *files, const struct view_found *found, struct packing *packing,
 	struct err *err)
 {
 	AUTO_BUF end = { 0 };
-	int r = S_ISDIR(found->entry.st.st_mode)
-			? view_walk(&files->view, found->path, true, each, packing)
-			: each(packing, strrchr(found->path, '/') + 1, &found->entry, 0);
+	int r = packing->allow ? 0 : walk(files, found, check, packing);
+	if (r == 0)
+		r = walk(files, found, each, packing);
+	if (packing->unsafe) {
+		err_set(err, ERR_unsafe_archive, 0,
+			"unsafe archive: '%.300s' is a link that leads out of it", packing->unsafe);
+		return err_hint_set(err, "--allow-unsafe-links packs such links as they are");
+	}
 	if (r == 0) {
 		tar_end(&end);
 		r = put(packing, end.data, end.len);
@@ -122,11 +158,12 @@ static int pack(struct files *files, const struct view_found *found, struct pack
 	return packing->skipped ? CLI_NO : CLI_YES;
 }
 
-static int get_archive(struct files *files, const struct view_found *found, struct err *err)
+static int get_archive(
+	struct files *files, const struct view_found *found, bool allow, struct err *err)
 {
-	struct packing packing = { .notes.max = 65536 };
+	struct packing packing = { .notes.max = 65536, .allow = allow };
 	int status = pack(files, found, &packing, err);
-	if (packing.escapes)
+	if (packing.escapes && allow)
 		buf_addf(&packing.notes,
 			"agentbox: %zu link%s in the archive lead%s out of it; do not write "
 			"through them\n",
@@ -145,13 +182,16 @@ int cmd_get(const struct cli *cli, struct err *err)
 	struct view_found found;
 	if (options->arg_count != 2)
 		return err_set(err, ERR_usage, 0, "get takes a session and a path");
+	bool tar = options_has(options, OPTION_get_tar);
+	bool allow = options_has(options, OPTION_get_allow_unsafe_links);
+	if (allow && !tar)
+		return err_set(err, ERR_usage, 0, "--allow-unsafe-links goes with --tar");
 	if (files_open(options->args[0], false, &files, err) < 0)
 		return files_answer(err);
 	int r = files_find(&files, options->args[1], false, false, &found, err);
 	if (r == 0) {
-		r = options_has(options, OPTION_get_tar)
-			    ? get_archive(&files, &found, err)
-			    : files_copy_out(&found.entry, options->args[1], err);
+		r = tar ? get_archive(&files, &found, allow, err)
+			: files_copy_out(&found.entry, options->args[1], err);
 		view_found_close(&found);
 	}
 	files_close(&files);

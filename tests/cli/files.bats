@@ -260,7 +260,7 @@ open("data/a/seen", "w").close()'
 		PYTHONIOENCODING=utf-8:surrogateescape in_overlay "$python" "$BATS_TEST_DIRNAME/layers.py" look "$top/merged" >"$top/kernel"
 		"$AGENTBOX" list s -r --json | layers listed >"$top/ours"
 		diff "$top/kernel" "$top/ours" || fail "seed $seed"
-		"$AGENTBOX" get --tar s . >"$top/all.tar" 2>/dev/null
+		"$AGENTBOX" get --tar --allow-unsafe-links s . >"$top/all.tar" 2>/dev/null
 		# From outside: into what was taken away, re-made, or is only below.
 		"$python" "$BATS_TEST_DIRNAME/archives.py" plain | "$AGENTBOX" put --tar --parents s "new/$((seed % 3))"
 		echo "$seed" | "$AGENTBOX" write s "c/x/$seed" --parents || true
@@ -301,6 +301,30 @@ open("data/a/seen", "w").close()'
 	[ -z "$(ls -A "$sessions/s/tmp")" ]
 }
 
+@test "B34: get --tar of a tree with a link that leads out is refused as a whole, and the link is named" {
+	overlay
+	mkdir -p "$upper/d/in" "$upper/ok"
+	echo x >"$upper/d/a"
+	ln -s in/../a "$upper/d/good"
+	ln -s ../d/a "$upper/ok/good"
+	for target in /etc ../.. in/../../.. /etc/passwd; do
+		ln -s "$target" "$upper/d/in/out"
+		code=0
+		"$AGENTBOX" get --tar s d >"$top/x.tar" 2>"$words" || code=$?
+		[ "$code" = 1 ] && grep -q 'unsafe archive' "$words" && grep -q "'in/out'" "$words"
+		[ ! -s "$top/x.tar" ]
+		"$AGENTBOX" get --tar --allow-unsafe-links s d 2>"$words" | tar t | grep -qx in/out
+		rm "$upper/d/in/out"
+	done
+	"$AGENTBOX" get --tar s d | tar t | grep -qx good
+	"$AGENTBOX" get --tar s . | tar t | grep -qx ok/good
+	# From there it leads out; from the top it did not.
+	plain get --tar s ok
+	want_plain 1 "'good'"
+	plain get --allow-unsafe-links s d/a
+	want_plain 2
+}
+
 @test "what is no whole tar archive is refused, and nothing of it is left" {
 	overlay
 	archive plain >"$top/good.tar"
@@ -338,9 +362,9 @@ open("data/a/seen", "w").close()'
 	if [ "$(id -u)" = 0 ]; then
 		[ -z "$(find "$upper" ! -uid 1000)" ]
 	fi
-	"$AGENTBOX" get --tar s in >"$top/one.tar" 2>"$words"
+	"$AGENTBOX" get --tar --allow-unsafe-links s in >"$top/one.tar" 2>"$words"
 	grep -q '1 link in the archive leads out' "$words"
-	"$AGENTBOX" get --tar s in 2>/dev/null | cmp - "$top/one.tar"
+	"$AGENTBOX" get --tar --allow-unsafe-links s in 2>/dev/null | cmp - "$top/one.tar"
 	mkdir "$top/unpacked"
 	tar -C "$top/unpacked" -xpf "$top/one.tar"
 	diff <(cd "$upper/in" && find . -printf '%p %y %m %l\n' | LC_ALL=C sort) \
@@ -357,7 +381,7 @@ assert all(not x.uname and not x.gname and not x.mode & 0o7000 for x in m)' "$to
 	# A round trip through agentbox itself.
 	plain put --tar s /tmp <"$top/one.tar"
 	want_plain 0
-	"$AGENTBOX" get --tar s /tmp 2>/dev/null | cmp - "$top/one.tar"
+	"$AGENTBOX" get --tar --allow-unsafe-links s /tmp 2>/dev/null | cmp - "$top/one.tar"
 	# A directory that is there keeps what is in it.
 	mkdir -p "$top/more/d"
 	touch "$top/more/d/new"
