@@ -163,7 +163,7 @@ static int apply(const char *state, const struct options *options, const struct 
 		return -1;
 	struct err removing;
 	int removed = call.session && !call.dry
-			      ? applied_note(kept->dir, &report, &kept->layers[0], &removing)
+			      ? applied_note(kept->dir, &report, kept->layers, &removing)
 			      : remove_kept(state, &call, &removing);
 	int r = tell(&call, err);
 	if (r == 0 && removed < 0) {

@@ -4,9 +4,11 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "workspace/applied.h"
+#include "workspace/session_layers.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -98,29 +100,49 @@ static int read_rules(const struct session *session, struct kept *kept, struct e
 	return r;
 }
 
-/* The layer, while no command has it, and the host's tree below it. */
-static int open_layer(const struct session *session, struct results_open *ret, struct err *err)
+/* One layer, in the session's directory `name`, and the host's tree below it. */
+static int open_layer(const struct session *session, const char *name, const char *root,
+	struct kept *kept, struct err *err)
 {
-	struct changes_layer *layer = &ret->kept.layers[0];
-	uint64_t inside = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS;
-	ret->turn = openat(session->dir, "layer", DIRECTORY);
-	if (ret->turn < 0 || flock(ret->turn, LOCK_EX | LOCK_NB) < 0)
-		return err_set(
-			err, ERR_session_busy, errno, "the session '%s' is in use", session->name);
-	*layer = (struct changes_layer){ .root = session->workspace,
-		.upper = sys_openat2(ret->turn, "upper", DIRECTORY, inside),
-		.lower = sys_openat2(AT_FDCWD, session->workspace, DIRECTORY,
+	const uint64_t inside = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS;
+	struct changes_layer *layer = &kept->layers[kept->layer_count++];
+	*layer = (struct changes_layer){ .root = root,
+		.upper = sys_openat2(session->dir, name, DIRECTORY, inside),
+		.lower = sys_openat2(AT_FDCWD, root, DIRECTORY,
 			SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS) };
-	ret->kept.layer_count = 1;
 	/* Where it was mounted overlayfs has made itself a directory. */
-	AUTO_FD mounted = sys_openat2(ret->turn, "work/work", O_PATH | O_CLOEXEC, inside);
+	char work[64];
+	snprintf(work, sizeof work, "%.*swork/work", (int)(strlen(name) - strlen("upper")), name);
+	AUTO_FD mounted = sys_openat2(session->dir, work, O_PATH | O_CLOEXEC, inside);
 	layer->unused = mounted < 0;
 	if (layer->upper < 0)
 		return err_set(err, ERR_session_broken, -layer->upper,
 			"the layer of the session '%s' cannot be used", session->name);
 	if (layer->lower < 0)
 		return err_set(err, ERR_workspace_not_found, -layer->lower,
-			"the workspace '%s' cannot be opened", session->workspace);
+			"the %s '%s' cannot be opened",
+			kept->layer_count == 1 ? "workspace" : "repository", root);
+	return 0;
+}
+
+/* The layers, while no command has them: the workspace's, and that of its repository elsewhere. */
+static int open_layers(const struct session *session, struct results_open *ret, struct err *err)
+{
+	struct kept *kept = &ret->kept;
+	const char **roots;
+	size_t count;
+	ret->turn = openat(session->dir, "layer", DIRECTORY);
+	if (ret->turn < 0 || flock(ret->turn, LOCK_EX | LOCK_NB) < 0)
+		return err_set(
+			err, ERR_session_busy, errno, "the session '%s' is in use", session->name);
+	if (session_layers_read(session->dir, &kept->arena, &roots, &count, err) < 0 ||
+		open_layer(session, "layer/upper", session->workspace, kept, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const char *name = arena_printf(&kept->arena, "layer.%zu/upper", i + 1);
+		if (open_layer(session, name, roots[i], kept, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -140,15 +162,15 @@ static int open_session(const struct results_choice *choice, const char *state,
 	kept->started_ns = session->created_ns;
 	if (kept->dir < 0)
 		return err_set(err, ERR_no_resources, errno, "fcntl");
-	if (read_rules(session, kept, err) < 0 || open_layer(session, ret, err) < 0)
+	if (read_rules(session, kept, err) < 0 || open_layers(session, ret, err) < 0)
 		return -1;
 	const struct changes_rules rules = { kept->held, kept->sensitive, true };
-	if (changes_find(kept->layers, 1, &rules, 0, &kept->changes, err) < 0)
+	if (changes_find(kept->layers, kept->layer_count, &rules, 0, &kept->changes, err) < 0)
 		return -1;
 	if (apply_bases(kept->layers, &kept->changes, kept->started_ns, &kept->arena, &kept->bases,
 		    err) < 0)
 		return -1;
-	return applied_forgive(kept->dir, &kept->changes, kept->bases, &kept->layers[0], err);
+	return applied_forgive(kept->dir, &kept->changes, kept->bases, kept->layers, err);
 }
 
 void results_close(struct results_open *open)

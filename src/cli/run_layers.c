@@ -9,6 +9,7 @@
 #include "policy/policy.h"
 
 #include "workspace/kept.h"
+#include "workspace/session_layers.h"
 #include "workspace/state.h"
 #include "workspace/tree.h"
 
@@ -108,6 +109,21 @@ int run_layers_place(struct run_layers *layers, const struct policy *policy,
 	return 0;
 }
 
+/* A layer holds what was written through it over one tree, and only over that one it may lie. */
+static int note_roots(const struct plan *plan, const struct request *request, struct err *err)
+{
+	const char *roots[PLAN_LAYERS_MAX];
+	size_t count = 0;
+	for (size_t i = 1; i < plan->layer_count; i++)
+		roots[count++] = plan->layers[i].root;
+	AUTO_FD dir = open(
+		request->layers_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return err_set(err, ERR_session_broken, errno, "'%s' cannot be opened: %s",
+			request->layers_dir, strerror(errno));
+	return session_layers_note(dir, roots, count, err);
+}
+
 int run_layers_begin(struct run_layers *layers, const struct plan *plan,
 	const struct request *request, struct arena *arena, struct err *err)
 {
@@ -117,6 +133,8 @@ int run_layers_begin(struct run_layers *layers, const struct plan *plan,
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	layers->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	if (request->session && note_roots(plan, request, err) < 0)
+		return -1;
 	layers->rules.held = texts(arena, policy->fs.hide, policy->fs.hide_count,
 		policy->fs.protect, policy->fs.protect_count);
 	layers->rules.sensitive =

@@ -111,16 +111,27 @@ static const struct record *find(const struct records *records, const char *path
 	return last && strcmp(last->path, path) == 0 ? last : NULL;
 }
 
+/* The path that a change has in a record. */
+static const char *key(
+	const struct changes_layer *layers, const struct change *change, struct arena *arena)
+{
+	return change->layer == 0
+		       ? change->path
+		       : arena_join(arena, layers[change->layer].root, "/", change->path);
+}
+
 int applied_forgive(int dir, const struct changes *changes, struct apply_base *bases,
-	const struct changes_layer *layer, struct err *err)
+	const struct changes_layer *layers, struct err *err)
 {
 	struct records records = { 0 };
 	int r = read_all(dir, &records, err);
 	for (size_t i = 0; r == 0 && i < changes->count; i++) {
 		struct stat st;
+		const struct change *change = &changes->list[i];
 		const struct record *record =
-			bases[i].conflict ? find(&records, changes->list[i].path) : NULL;
-		if (record && look(layer, record->path, &st) == 0 && st.st_ino == record->ino &&
+			bases[i].conflict ? find(&records, key(layers, change, &records.arena))
+					  : NULL;
+		if (record && look(&layers[change->layer], change->path, &st) == 0 && st.st_ino == record->ino &&
 			ctime_of(&st) == record->ctime_ns && bases[i].ino == record->ino &&
 			bases[i].ctime_ns == record->ctime_ns)
 			bases[i].conflict = false;
@@ -145,7 +156,7 @@ static int write_all(int dir, const struct buf *text)
 	return r;
 }
 
-int applied_note(int dir, const struct apply_report *report, const struct changes_layer *layer,
+int applied_note(int dir, const struct apply_report *report, const struct changes_layer *layers,
 	struct err *err)
 {
 	struct records records = { 0 };
@@ -161,8 +172,9 @@ int applied_note(int dir, const struct apply_report *report, const struct change
 		const struct apply_entry *entry = &report->list[i];
 		struct stat st;
 		if (entry->outcome == APPLY_DONE && entry->change->kind != CHANGE_DELETED &&
-			look(layer, entry->change->path, &st) == 0)
-			put(&text, st.st_ino, ctime_of(&st), entry->change->path);
+			look(&layers[entry->change->layer], entry->change->path, &st) == 0)
+			put(&text, st.st_ino, ctime_of(&st),
+				key(layers, entry->change, &records.arena));
 	}
 	if (r == 0 && text.full)
 		r = err_set(err, ERR_no_resources, 0, "too many applied files to note");

@@ -4,7 +4,8 @@
  * since.
  *
  * The file "applied" in the session's directory: records "INODE CTIME PATH", each with a NUL
- * behind; CTIME in nanoseconds. It is the caller's own; a damaged one is an error.
+ * behind; CTIME in nanoseconds, PATH below the workspace, or absolute below the tree of another
+ * layer. It is the caller's own; a damaged one is an error.
  */
 #ifndef AGENTBOX_WORKSPACE_APPLIED_H
 #define AGENTBOX_WORKSPACE_APPLIED_H
@@ -18,13 +19,13 @@
  * directory. Errors: session_broken.
  */
 int applied_forgive(int dir, const struct changes *changes, struct apply_base *bases,
-	const struct changes_layer *layer, struct err *err);
+	const struct changes_layer *layers, struct err *err);
 
 /*
  * Note what an apply has brought to the host, beside what is noted already. Errors: no_resources,
  * session_broken.
  */
-int applied_note(int dir, const struct apply_report *report, const struct changes_layer *layer,
+int applied_note(int dir, const struct apply_report *report, const struct changes_layer *layers,
 	struct err *err);
 
 #endif

@@ -8,6 +8,8 @@
  *				made), the workspace, times; lines "KEY VALUE"; texts in quotes with
  *				JSON's escapes (bytes that are not UTF-8 stay as they are)
  *	    layer/upper, layer/work	of the workspace
+ *	    layer.1/, layers	of the repository of a linked git worktree, and which that is
+ *				(session_layers.h)
  *	    home/ tmp/		as the box has them
  *	    lock		open file description lock (fcntl(2), which can be asked about
  *				without being taken): shared by each exec and reader, exclusive by

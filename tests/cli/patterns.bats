@@ -255,6 +255,45 @@ f"
 	everything ../.. | cmp "$top/before" -
 }
 
+@test "A08: what a session committed in a linked git worktree is applied with its repository" {
+	load sessions
+	repository
+	own_state
+	[ "$(id -u)" != 0 ] || git config --global safe.directory '*'
+	policy_is <<<"filesystem: {workspace: overlay}
+$as_author"
+	plain session new s -p "$policy"
+	want_plain 0
+	everything "$top/main" >"$top/before"
+	"$AGENTBOX" session exec s -- sh -c 'echo x >f && git add f && git commit -qm two' >"$result"
+	want '.exit_code == 0' "[.changes[].path | select(startswith(\"$top/main/.git/\"))] | length > 2"
+	"$AGENTBOX" session exec s -- sh -c 'git log --format=%s -1; echo y >g && git add g && git commit -qm three' >"$result"
+	want '.stdout == "two\n"'
+	everything "$top/main" | cmp "$top/before" -
+	plain diff s
+	want_plain 0 "$top/main/.git/" 'A f'
+	plain apply s --allow-sensitive
+	want_plain 0
+	[ "$(git log --format=%s -1)" = three ]
+	[ -z "$(git --no-optional-locks status --short)" ]
+	git fsck --strict
+	# Its own work is no conflict to it.
+	"$AGENTBOX" session exec s -- sh -c 'echo z >h && git add h && git commit -qm four' >"$result"
+	want '.exit_code == 0'
+	plain apply s --allow-sensitive
+	want_plain 0
+	[ "$(git log --format=%s -1)" = four ]
+	# A layer lies over the tree that it was made over, and over no other.
+	git clone -q "$top/main" "$top/other"
+	git -C "$top/other" worktree add -q "$top/wt2"
+	cp "$top/wt2/.git" .git
+	echo "$top/wt/.git" >"$top/other/.git/worktrees/wt2/gitdir"
+	"$AGENTBOX" session exec s -- true >"$result" 2>"$words" || true
+	want '.error.code == "session_broken"' ".error.message | contains(\"$top/other/.git\")"
+	plain session rm s
+	want_plain 0
+}
+
 @test "A08: a repository that the policy forbids or does not grant is named" {
 	repository
 	policy_is <<<"filesystem: {workspace: overlay, hide: [$top/main]}"
