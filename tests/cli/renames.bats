@@ -242,13 +242,23 @@ renamer_of() {
 	init=$(pgrep -P "$runner" -x agentbox-init) && pgrep -P "$init" -x agentbox-rename
 }
 
+# until_renamer [OTHER]: waits until there is one, and not OTHER; its number is in $renamer.
+until_renamer() {
+	local _
+	for _ in $(seq "$(slow 300)"); do
+		renamer=$(renamer_of) && [ "$renamer" != "${1-}" ] && return
+		sleep 0.02
+	done
+	fail "no process renames"
+}
+
 @test "a renamer that is killed fails the renames under way, and the next one has another" {
 	needs_overlay
 	overlay_policy "" "limits: {wall: 20s}"
 	cat >on.py <<-'END'
 		import os, time
 		open("a", "w").close()
-		until, wrong, done, kinds = time.monotonic() + 4, 0, 0, set()
+		until, wrong, done, kinds = time.monotonic() + 8, 0, 0, set()
 		while time.monotonic() < until:
 		    try:
 		        os.rename("a", "b") if os.path.exists("a") else os.rename("b", "a")
@@ -259,13 +269,10 @@ renamer_of() {
 		print(wrong <= 5, kinds <= {5}, done > 20)
 	END
 	in_background -- "$python" -I -S on.py
-	local n
-	kill_renamer() {
-		kill -KILL "$(renamer_of)" 2>/dev/null
-	}
-	for n in 1 2 3; do
-		sleep 0.4
-		within 20 kill_renamer
+	renamer=none
+	for _ in 1 2 3; do
+		until_renamer "$renamer"
+		kill -KILL "$renamer"
 	done
 	wait "$runner"
 	want '.status == "exited" and .exit_code == 0'
@@ -275,12 +282,60 @@ renamer_of() {
 
 @test "a renamer that is stopped holds up renames and no limit" {
 	needs_overlay
-	overlay_policy "" "limits: {wall: 2s}"
-	in_background -- sh -c 'touch a; mv a b; sleep 1; echo before; mount -t tmpfs x /tmp; mv b c'
-	sleep 0.6
-	kill -STOP "$(renamer_of)"
+	overlay_policy "" "limits: {wall: 8s}"
+	in_background -- sh -c 'touch a; mv a b; sleep 4; echo before; mount -t tmpfs x /tmp; mv b c'
+	until_renamer
+	kill -STOP "$renamer"
 	wait "$runner" || true
-	want '.status == "timeout"' '.stdout == "before\n"' '.leftover_killed == 0' '.duration_ms < 10000'
+	want '.status == "timeout"' '.stdout == "before\n"' '.leftover_killed == 0' '.duration_ms < 20000'
+}
+
+@test "what a command does to its renamer fails its own renames, and nothing else" {
+	needs_overlay
+	overlay_policy "" "limits: {wall: 20s}"
+	cat >reach.py <<-'END'
+		import ctypes, os, resource, signal
+		def renamer():
+		    for pid in filter(str.isdigit, os.listdir("/proc")):
+		        try:
+		            if open(f"/proc/{pid}/comm").read() == "agentbox-rename\n":
+		                return int(pid)
+		        except OSError:
+		            pass
+		def refused(what):
+		    try:
+		        what()
+		    except OSError:
+		        return True
+		def rename():
+		    os.rename("a", "b") if os.path.exists("a") else os.rename("b", "a")
+		open("a", "w").close()
+		rename()
+		pid = renamer()
+		libc = ctypes.CDLL(None, use_errno=True)
+		print(refused(lambda: os.kill(pid, signal.SIGSTOP)), refused(lambda: open(f"/proc/{pid}/mem", "wb")),
+		      refused(lambda: os.listdir(f"/proc/{pid}/fd")), libc.ptrace(16, pid, 0, 0) == -1)
+		for limit in "NOFILE", "FSIZE", "AS", "STACK", "DATA", "CPU", "NPROC", "MEMLOCK":
+		    rename_failed = refused(rename)
+		    pid = renamer()
+		    if pid:
+		        resource.prlimit(pid, getattr(resource, "RLIMIT_" + limit), (0, 0))
+		    refused(rename)
+		    # What the command itself does is as before.
+		    with open("mine", "w") as f:
+		        f.write(limit * 1000)
+		    os.link("mine", "other")
+		    assert open("other").read() == limit * 1000
+		    os.unlink("mine")
+		    os.unlink("other")
+		    os.waitpid(os.fork() or os._exit(0), 0)
+		print(sorted(x for x in os.listdir(".") if x in "ab"))
+	END
+	box -- "$python" -I -S reach.py
+	want_exit 0
+	[[ $(jq -r .stdout "$result") =~ ^"True True True True"$'\n'"['"[ab]"']"$'\n'*$ ]]
+	want '.leftover_killed == 0'
+	quickly 10000
 }
 
 @test "a command that ends while others still rename ends at once" {
