@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "base/fd.h"
 #include "base/arena.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <string.h>
@@ -81,4 +82,24 @@ int fd_read_file(struct arena *arena, int fd, size_t max, char **ret_data, size_
 			return -EFBIG;
 		room = room * 2 > max ? max : room * 2;
 	}
+}
+
+int fd_close_others(int *keep, size_t count)
+{
+	unsigned from = 0;
+	int r = 0;
+	for (size_t i = 1; i < count; i++)
+		for (size_t k = i; k > 0 && keep[k] < keep[k - 1]; k--) {
+			int other = keep[k];
+			keep[k] = keep[k - 1];
+			keep[k - 1] = other;
+		}
+	for (size_t i = 0; i < count && r == 0; i++) {
+		if (keep[i] < 0 || (unsigned)keep[i] < from)
+			continue;
+		if ((unsigned)keep[i] > from)
+			r = sys_close_range(from, (unsigned)keep[i] - 1, 0);
+		from = (unsigned)keep[i] + 1;
+	}
+	return r < 0 ? r : sys_close_range(from, ~0u, 0);
 }

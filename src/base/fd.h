@@ -14,6 +14,11 @@ void fd_close(int *fd);
 /* Give up ownership: returns *fd and sets it to -1. */
 int fd_steal(int *fd);
 
+/*
+ * Close all descriptors of this process but these (-1: none), which it sorts. 0 or -errno.
+ */
+int fd_close_others(int *keep, size_t count);
+
 /* A local descriptor that is closed when its scope ends. */
 #define AUTO_FD __attribute__((cleanup(fd_close))) int
 

@@ -41,6 +41,8 @@ struct child {
 	int ruleset_fd;                     /* of Landlock; -1: none */
 	pid_t payload;
 	pid_t renamer; /* the process of renames.c; 0: none */
+	int signal_fd; /* for SIGCHLD; -1: not yet */
+	bool joined;   /* not init, but a reaper in a kept box */
 	bool have_trees;
 	int trees[PLAN_GRANTS_MAX]; /* as root, by plan_op.tree: the granted trees */
 	bool in_groups;             /* init is in its control groups: stage_cgroup.c */
@@ -96,6 +98,23 @@ int layer_mount(const struct child *child, const struct plan_layer *layer, int l
 void renames_start(struct child *child, int sock);
 void renames_end(struct child *child);
 
+/* init.c: tell the supervisor how the command ended, and then what it left and used. */
+struct rusage;
+void tell_ended(const struct child *child, int status, const struct rusage *usage);
+void tell_gone(const struct child *child, uint64_t killed, uint64_t left);
+
+/*
+ * reaper.c: in a kept box, make the process that runs one command and looks after all that comes of
+ * it; `setup` stays the caller's. Failure shows as the end of that socket.
+ */
+void reaper_start(struct child *child, int setup);
+
+/*
+ * descendants.c: whoever descends from this process, a subreaper, as the box's /proc shows it. The
+ * signal (0: none) goes to all but `except`. How many there are, or -errno.
+ */
+long descendants_signal(int signal, pid_t except);
+
 /* Report to the supervisor and end this process. */
 _Noreturn void child_die(const struct child *child, enum stage stage, struct err *err);
 
@@ -120,6 +139,14 @@ int mount_new(const char *type, const struct plan_option *options, unsigned attr
  * operation sees it, owned by the box's outer id; or -errno. Takes as long as copying does.
  */
 int source_copy(const struct plan *plan, const struct plan_op *op, int source);
+
+/*
+ * spawn.c: open the sockets and the command's pipes, ours in *box, the others in *child, and close
+ * the latter. 0 or -errno, then some may be open.
+ */
+struct box;
+int spawn_open(const struct plan *plan, struct box *box, struct child *child);
+void spawn_close(struct child *child);
 
 /*
  * sources.c: the supervisor's part when it acts as root.

@@ -40,7 +40,7 @@ static uint64_t in_us(const struct timeval *time)
 }
 
 /* Tell the supervisor how the command ended. Its being gone is no matter: then we die as well. */
-static void tell_ended(const struct child *child, int status, const struct rusage *usage)
+void tell_ended(const struct child *child, int status, const struct rusage *usage)
 {
 	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_ENDED };
 	msg.ended.wait_status = status;
@@ -75,11 +75,11 @@ static uint64_t end_leftovers(void)
 	}
 }
 
-static _Noreturn void finish(struct child *child)
+void tell_gone(const struct child *child, uint64_t killed, uint64_t left)
 {
-	renames_end(child);
 	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_GONE };
-	msg.gone.leftover_killed = end_leftovers();
+	msg.gone.leftover_killed = killed;
+	msg.gone.left = left;
 	struct statfs fs;
 	msg.gone.disk_bytes = fstatfs(child->root_fd, &fs) == 0
 				      ? (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize
@@ -92,16 +92,27 @@ static _Noreturn void finish(struct child *child)
 		msg.gone.stime_us += in_us(&usage.ru_stime);
 	}
 	(void)sync_send(child->status_fd, &msg, -1);
+}
+
+static _Noreturn void finish(struct child *child)
+{
+	renames_end(child);
+	tell_gone(child, end_leftovers(), 0);
 	_exit(0);
 }
 
-/* Reap what has ended; when it was the command, tell, clean up and end. */
+/*
+ * Reap what has ended; when it was the command, tell, clean up and end. In a kept box only reapers
+ * are ours: one that did not end by itself has let go of processes that nobody looks after now.
+ */
 static void reap(struct child *child)
 {
 	int status;
 	struct rusage usage;
 	pid_t pid;
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+		if (child->plan->keep && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+			_exit(125);
 		if (pid == child->renamer)
 			child->renamer = 0;
 		if (pid != child->payload)
@@ -112,8 +123,8 @@ static void reap(struct child *child)
 }
 
 /*
- * A word from the supervisor: pass a signal to all, or make the process that renames; anything
- * else, or its death, ends the box.
+ * A word from the supervisor: pass a signal to all, make the process that renames, or in a kept box
+ * one for a command; anything else, or its death, ends the box.
  */
 static void listen(struct child *child)
 {
@@ -127,15 +138,20 @@ static void listen(struct child *child)
 		close(fd);
 		return;
 	}
+	if (r == 1 && msg.kind == SYNC_JOIN && child->plan->keep) {
+		reaper_start(child, fd);
+		close(fd);
+		return;
+	}
 	if (r != 1 || msg.kind != SYNC_SIGNAL || msg.signal <= 0 || msg.signal >= NSIG)
 		_exit(125);
 	kill(-1, msg.signal);
 }
 
-static _Noreturn void watch(struct child *child, int signal_fd)
+static _Noreturn void watch(struct child *child)
 {
 	struct pollfd fds[] = {
-		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = child->signal_fd, .events = POLLIN },
 		{ .fd = child->status_fd, .events = POLLIN },
 	};
 	for (;;) {
@@ -152,12 +168,22 @@ static _Noreturn void watch(struct child *child, int signal_fd)
 			listen(child);
 		struct signalfd_siginfo info[8];
 		if (fds[0].revents)
-			(void)!read(signal_fd, info, sizeof info);
+			(void)!read(child->signal_fd, info, sizeof info);
 	}
+}
+
+/* A kept box has no command yet: this is all that there is to say of it. */
+static int tell_ready(struct child *child, struct err *err)
+{
+	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_READY };
+	int r = sync_send(child->setup_fd, &msg, -1);
+	return r < 0 ? child_fail(err, ERR_internal, r, "sendmsg") : 0;
 }
 
 int stage_fork(struct child *child, struct err *err)
 {
+	if (child->plan->keep && !child->joined)
+		return tell_ready(child, err);
 	/* vfork: the command's page tables are made by its exec; nothing is copied for nothing. */
 	pid_t pid = vfork();
 	if (pid == 0)
@@ -188,14 +214,14 @@ _Noreturn void init_main(struct child *child)
 	/* From here on only the payload holds the setup socket: its end of file is the exec. */
 	close(child->setup_fd);
 	child->setup_fd = -1;
-	/* The process that renames will need the rules. */
-	if (child->ruleset_fd >= 0 && !child->plan->renames)
+	/* The process that renames will need the rules, and so will every command of a kept box. */
+	if (child->ruleset_fd >= 0 && !child->plan->renames && !child->plan->keep)
 		close(child->ruleset_fd);
 	sigset_t mask;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
-	int signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (signal_fd < 0)
+	child->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (child->signal_fd < 0)
 		_exit(125);
-	watch(child, signal_fd);
+	watch(child);
 }

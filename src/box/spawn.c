@@ -25,12 +25,19 @@ void box_init(struct box *box)
 		.status_fd = -1,
 		.stdin_fd = -1,
 		.stdout_fd = -1,
-		.stderr_fd = -1 };
+		.stderr_fd = -1,
+		.keeper_fd = -1 };
 	cgroup_init(&box->cgroup);
 }
 
-void box_kill(const struct box *box)
+void box_kill(struct box *box)
 {
+	/* A reaper ends its command's processes itself. Killed, it would take the box along: so
+	 * only one that does not heed the end of our socket is. */
+	if (box->joined && box->kills++ == 0 && box->status_fd >= 0) {
+		(void)shutdown(box->status_fd, SHUT_WR);
+		return;
+	}
 	if (box->pidfd >= 0)
 		(void)sys_pidfd_send_signal(box->pidfd, SIGKILL);
 }
@@ -38,6 +45,7 @@ void box_kill(const struct box *box)
 void box_close(struct box *box)
 {
 	fd_close(&box->pidfd);
+	fd_close(&box->keeper_fd);
 	fd_close(&box->setup_fd);
 	fd_close(&box->status_fd);
 	fd_close(&box->stdin_fd);
@@ -62,7 +70,7 @@ static int one_pipe(int *ours, int *theirs, bool we_write)
 
 static int open_pipes(const struct plan *plan, struct box *box, struct child *child)
 {
-	if (plan->tty)
+	if (plan->tty || (plan->keep && !child->joined))
 		return 0;
 	int r = one_pipe(&box->stdin_fd, &child->stdin_fd, true);
 	if (r == 0)
@@ -89,7 +97,21 @@ static int open_sockets(struct box *box, struct child *child)
 	return 0;
 }
 
-static void close_child_ends(struct child *child)
+int spawn_open(const struct plan *plan, struct box *box, struct child *child)
+{
+	int r = open_sockets(box, child);
+	if (r == 0)
+		r = open_pipes(plan, box, child);
+	/* As root the pipes become the box's, so that it can open them again by /dev/stderr and the
+	 * like. */
+	int theirs[] = { child->stdin_fd, child->stdout_fd, child->stderr_fd };
+	for (size_t i = 0; plan->as_root && r == 0 && i < sizeof theirs / sizeof *theirs; i++)
+		if (theirs[i] >= 0 && fchown(theirs[i], plan->outer_uid, plan->outer_gid) < 0)
+			r = -errno;
+	return r;
+}
+
+void spawn_close(struct child *child)
 {
 	fd_close(&child->setup_fd);
 	fd_close(&child->status_fd);
@@ -163,12 +185,6 @@ static int clone_as(
 {
 	if (!plan->as_root)
 		return clone_init(plan, box, child);
-	/* The pipes become the box's, so that it can open them again by /dev/stderr and the like.
-	 */
-	int theirs[] = { child->stdin_fd, child->stdout_fd, child->stderr_fd };
-	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
-		if (theirs[i] >= 0 && fchown(theirs[i], plan->outer_uid, plan->outer_gid) < 0)
-			return -errno;
 	struct sources_self self;
 	int r = sources_become(plan, &self);
 	if (r < 0)
@@ -241,9 +257,7 @@ static int make_v2(const struct plan *plan, struct box *box, struct child *child
 static int start(const struct plan *plan, struct box *box, struct child *child,
 	struct sources *sources, struct err *err)
 {
-	int r = open_sockets(box, child);
-	if (r == 0)
-		r = open_pipes(plan, box, child);
+	int r = spawn_open(plan, box, child);
 	if (r < 0) {
 		child_fail(err, ERR_no_resources, r, "pipe or socket");
 		err->stage = STAGE_spawn;
@@ -282,7 +296,7 @@ int box_spawn(const struct plan *plan, struct box *ret_box, struct err *err)
 	struct sources sources;
 	sources.count = 0;
 	int r = start(plan, &box, &child, &sources, err);
-	close_child_ends(&child);
+	spawn_close(&child);
 	if (r == 0) {
 		r = sources_give(plan, &sources, box.setup_fd, err);
 		if (r < 0)

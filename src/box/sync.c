@@ -20,6 +20,11 @@ static size_t size_of(uint32_t kind)
 	case SYNC_LAYER:
 	case SYNC_RENAMES:
 	case SYNC_SOCKET:
+	case SYNC_READY:
+	case SYNC_JOIN:
+	case SYNC_JOINED:
+	case SYNC_END:
+	case SYNC_HELLO:
 		return HEAD;
 	case SYNC_FAILED:
 		return sizeof(struct sync_msg);
@@ -28,6 +33,7 @@ static size_t size_of(uint32_t kind)
 	case SYNC_GONE:
 		return HEAD + sizeof(struct sync_gone);
 	case SYNC_SIGNAL:
+	case SYNC_ANSWER:
 		return HEAD + sizeof(int32_t);
 	}
 	return 0;
@@ -41,7 +47,8 @@ int sync_send(int sock, const struct sync_msg *msg, int fd)
 static bool kind_has_fd(uint32_t kind)
 {
 	return kind == SYNC_FDS || kind == SYNC_EXECING || kind == SYNC_LAYER ||
-	       kind == SYNC_RENAMES || kind == SYNC_SOCKET;
+	       kind == SYNC_RENAMES || kind == SYNC_SOCKET || kind == SYNC_JOIN ||
+	       kind == SYNC_JOINED || kind == SYNC_HELLO;
 }
 
 int sync_check(const void *data, uint64_t len, int fd_count)

@@ -17,6 +17,25 @@
  *	   |<- status: ENDED (wait status, usage) ---|   the command has ended
  *	   |<- status: GONE (leftovers) -------------|   all other processes are reaped
  *	   |<= status: end of file, init's pidfd readable
+ *
+ * A box that is kept (plan->keep) starts no command. Its supervisor is the keeper, and init says
+ * READY in place of EXECING. Whoever has a command to run makes both socket pairs itself, puts the
+ * ORDER (see join.h) into its end of setup and has the keeper hand the other end to init, which
+ * makes a reaper: a process that is to that one command what init is to a whole box, and goes on
+ * with the conversation above from EXECING on.
+ *
+ *	command's supervisor        keeper            init            reaper
+ *	   |-- HELLO (lock) ------->|                  |
+ *	   |-- JOIN (setup) ------->|                  |
+ *	   |<- ANSWER --------------|-- status: JOIN ->|
+ *	   |<- TREES (the layers, the groups) -|       |-- fork -------->|
+ *	   |-- setup: TREES (order, status, stdin, stdout, stderr) ----->|
+ *	   |<- setup: JOINED (its pidfd) --------------------------------|
+ *	   |<- setup: EXECING ... status: ENDED, GONE -------------------|
+ *
+ * After GONE the reaper lives on while processes of its command do. End of file on its status
+ * socket ends them, whenever it comes.
+ *
  *	 instead, at any point before EXECING's end of file:
  *	   |<- setup: FAILED (struct err), then the sender exits
  *
@@ -45,6 +64,13 @@ enum sync_kind {
 	SYNC_TREES,  /* setup, downwards, once: as many descriptors as there are grants */
 	SYNC_GROUPS, /* setup, downwards, once: init enters its v1 groups by these, in order */
 	SYNC_RENAMES, /* status, downwards: one descriptor, the renamer's end (see renames.h) */
+	/* A keeper may be of an older agentbox than who comes: these keep their numbers. */
+	SYNC_HELLO = 32, /* to the keeper, first: one descriptor, the session's lock, to write */
+	SYNC_JOIN,       /* to the keeper, and from it to init: one descriptor, a reaper's setup */
+	SYNC_END,        /* to the keeper: end the box, if no command is under way */
+	SYNC_ANSWER,     /* of the keeper: answer */
+	SYNC_READY,      /* setup: a kept box is made */
+	SYNC_JOINED,     /* setup: one descriptor, the reaper's pidfd */
 };
 
 #define SYNC_MAGIC 0x61626f78u
@@ -57,6 +83,7 @@ struct sync_ended {
 
 struct sync_gone {
 	uint64_t leftover_killed;    /* processes that were alive when the command ended */
+	uint64_t left;               /* of a kept box: is anything left alive? */
 	uint64_t disk_bytes;         /* used in the box's own file system at the end */
 	uint64_t utime_us, stime_us; /* of init and of all that it waited for */
 };
@@ -68,6 +95,7 @@ struct sync_msg {
 		struct sync_ended ended;
 		struct sync_gone gone;
 		int32_t signal;
+		int32_t answer; /* -errno; or to JOIN how many groups follow the layers in TREES */
 	};
 };
 

@@ -189,8 +189,9 @@ struct cli_run {
 	struct box box; /* from cli_run_start() to cli_run_end() */
 	struct run_record record;
 	struct run_layers layers;
-	struct request own; /* what `request` points to */
-	bool live;          /* there is a box to be ended */
+	struct request own;       /* what `request` points to */
+	bool live;                /* there is a box to be ended */
+	struct run_session *kept; /* whose box the command joins; NULL: it has one of its own */
 };
 void cli_run_init(struct cli_run *run);
 void cli_run_free(struct cli_run *run);

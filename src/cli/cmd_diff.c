@@ -122,6 +122,7 @@ int cmd_diff(const struct cli *cli, struct err *err)
 		return err_set(err, ERR_usage, 0, "--patch, --stat and --json exclude each other");
 	const char *state = state_path(&arena);
 	results_choose(options, state, &arena, &choice);
+	choice.looking = true;
 	int status = results_open(
 		&choice, options_value(options, OPTION_diff_workspace), state, &open, err);
 	if (status == CLI_YES) {

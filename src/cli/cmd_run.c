@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "cli/cli.h"
+#include "cli/keeper.h"
 #include "cli/run_changes.h"
 #include "cli/run_request.h"
 #include "cli/run_session.h"
@@ -68,10 +69,27 @@ static int check_layers(const struct call *call, struct err *err)
 	return err_hint_set(err, "filesystem: {workspace: overlay}");
 }
 
+/* The session is ours, or somebody keeps its box. */
+static int take_session(struct call *call, struct err *err)
+{
+	bool keep = call->policy.keep_processes;
+	if (!call->session.open)
+		return 0;
+	if (keep && keeper_options(&call->cli->options, err) < 0)
+		return -1;
+	if (keep)
+		call->run.kept = &call->session;
+	return asked(call, OPTION_run_dry_run) ? 0
+					       : run_session_enter(&call->session, keep,
+							 &call->request, call->signal_fd, err);
+}
+
 static int make_plan(struct call *call, struct err *err)
 {
 	uint64_t start = cli_clock_us();
 	int result = load_policy(call, err);
+	if (result == 0)
+		result = take_session(call, err);
 	if (result == 0 && asked(call, OPTION_run_dry_run))
 		result = cli_run_plan(&call->policy, &call->request, &call->run, err);
 	else if (result == 0 && check_layers(call, err) < 0)
@@ -96,9 +114,7 @@ static int take_signals(struct call *call, struct err *err)
 static int enter_session(struct call *call, struct err *err)
 {
 	const char *name = options_value(&call->cli->options, OPTION_run_session);
-	return name ? run_session_open(name, call->signal_fd, &call->arena, &call->session,
-			      &call->request, err)
-		    : 0;
+	return name ? run_session_open(name, &call->arena, &call->session, &call->request, err) : 0;
 }
 
 static void start(struct call *call)

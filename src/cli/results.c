@@ -126,15 +126,24 @@ static int open_layer(const struct session *session, const char *name, const cha
 }
 
 /* The layers, while no command has them: the workspace's, and that of its repository elsewhere. */
-static int open_layers(const struct session *session, struct results_open *ret, struct err *err)
+static int open_layers(
+	const struct session *session, bool looking, struct results_open *ret, struct err *err)
 {
 	struct kept *kept = &ret->kept;
 	const char **roots;
 	size_t count;
 	ret->turn = openat(session->dir, "layer", DIRECTORY);
-	if (ret->turn < 0 || flock(ret->turn, LOCK_EX | LOCK_NB) < 0)
-		return err_set(
-			err, ERR_session_busy, errno, "the session '%s' is in use", session->name);
+	bool taken = ret->turn >= 0 && flock(ret->turn, LOCK_EX | LOCK_NB) == 0;
+	/* Of a keeper nobody could wait for the end. */
+	bool kept_box = session->state == SESSION_RUNNING;
+	if (!taken && !(looking && kept_box)) {
+		err_set(err, ERR_session_busy, errno, "the session '%s' is in use", session->name);
+		return kept_box
+			       ? err_hint_set(err,
+					 "its processes are kept; what keeps them ends by SIGTERM, "
+					 "and leaves the session's files")
+			       : -1;
+	}
 	if (session_layers_read(session->dir, &kept->arena, &roots, &count, err) < 0 ||
 		open_layer(session, "layer/upper", session->workspace, kept, err) < 0)
 		return -1;
@@ -162,7 +171,8 @@ static int open_session(const struct results_choice *choice, const char *state,
 	kept->started_ns = session->created_ns;
 	if (kept->dir < 0)
 		return err_set(err, ERR_no_resources, errno, "fcntl");
-	if (read_rules(session, kept, err) < 0 || open_layers(session, ret, err) < 0)
+	if (read_rules(session, kept, err) < 0 ||
+		open_layers(session, choice->looking, ret, err) < 0)
 		return -1;
 	const struct changes_rules rules = { kept->held, kept->sensitive, true };
 	if (changes_find(kept->layers, kept->layer_count, &rules, 0, &kept->changes, err) < 0)

@@ -13,6 +13,8 @@ struct results_choice {
 	const char *id;              /* NULL: the latest of the workspace, or a session's */
 	const char *session;         /* NULL: none */
 	const char *const *patterns; /* NULL-terminated, or NULL: all */
+	bool looking; /* nothing is changed: a session whose processes are kept is looked at as it
+			 is at the moment */
 };
 
 /* Is this word the identity of a result, and not a pattern? 26 characters, a ULID. */

@@ -8,6 +8,7 @@
 #include "box/stages.h"
 #include "cli/cli.h"
 #include "cli/command_hint.h"
+#include "cli/keeper.h"
 #include "cli/runs.h"
 #include "cli/scope.h"
 #include "plan/host_diagnosis.h"
@@ -121,15 +122,17 @@ static void attempt(struct cli_run *run, const struct supervise_io *io)
 {
 	struct err err;
 	uint64_t before = cli_clock_us();
-	/* A record comes before its groups, and those of v1 are made beside init. */
-	bool beside = run->plan.cgroup.kind == CGROUP_V1;
+	/* A record comes before its groups, and those of v1 are made beside init. Of a kept box
+	 * they are its keeper's to note and to remove. */
+	bool beside = !run->kept && run->plan.cgroup.kind == CGROUP_V1;
 	run->record = (struct run_record){ .dir = -1, .file = -1 };
-	if (!beside)
+	if (!run->kept && !beside)
 		make_record(run, &run->record);
 	box_init(&run->box);
 	int r = run_layers_begin(&run->layers, &run->plan, run->request, &run->result.arena, &err);
 	if (r == 0)
-		r = box_spawn(&run->plan, &run->box, &err);
+		r = run->kept ? keeper_join(run->kept, &run->plan, &run->box, &err)
+			      : box_spawn(&run->plan, &run->box, &err);
 	if (r == 0 && beside) {
 		make_record(run, &run->record);
 		r = box_groups(&run->plan, &run->box, &err);

@@ -116,8 +116,7 @@ static int note_roots(const struct plan *plan, const struct request *request, st
 	size_t count = 0;
 	for (size_t i = 1; i < plan->layer_count; i++)
 		roots[count++] = plan->layers[i].root;
-	AUTO_FD dir = open(
-		request->layers_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD dir = open(request->layers_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_set(err, ERR_session_broken, errno, "'%s' cannot be opened: %s",
 			request->layers_dir, strerror(errno));

@@ -1,11 +1,13 @@
 /*
- * run_session: one command in a session. Two commands may not have one layer at a time (overlayfs
- * leaves undefined what they would see), so they take turns, in any order.
+ * run_session: one command in a session. Two boxes may not have one layer at a time (overlayfs
+ * leaves undefined what they would see), so they take turns, in any order. A box that is kept has
+ * its turn until its keeper ends, and commands join it.
  */
 #define _GNU_SOURCE
 #include "cli/run_session.h"
 #include "base/fd.h"
 #include "cli/cli.h"
+#include "workspace/session_keeper.h"
 #include "workspace/state.h"
 
 #include <errno.h>
@@ -19,18 +21,44 @@
 #define PAUSE_MS 20
 #define WAIT_MS  600000
 
-static int wait_for_turn(int turn, int signal_fd, const char *name, struct err *err)
+/* 1: ours, 0: not yet, -1 with *err. */
+static int try_turn(struct run_session *run, struct err *err)
+{
+	if (flock(run->turn, LOCK_EX | LOCK_NB) == 0)
+		return 1;
+	if (errno == EWOULDBLOCK || errno == EINTR)
+		return 0;
+	return err_set(err, ERR_session_busy, errno, "the session '%s' cannot be locked: %s",
+		run->session.name, strerror(errno));
+}
+
+/* 1: there is one, 0: not now, -1 with *err. */
+static int try_keeper(struct run_session *run, struct err *err)
+{
+	int fd = session_keeper_connect(run->session.dir);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return err_set(err, ERR_session_broken, -fd,
+			"what keeps the processes of the session '%s' cannot be reached: %s",
+			run->session.name, strerror(-fd));
+	run->keeper = fd;
+	return 1;
+}
+
+static int wait_for_turn(struct run_session *run, bool keep, int signal_fd, struct err *err)
 {
 	struct pollfd signals = { .fd = signal_fd, .events = POLLIN };
-	for (int waited = 0; flock(turn, LOCK_EX | LOCK_NB) < 0; waited += PAUSE_MS) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return err_set(err, ERR_session_busy, errno,
-				"the session '%s' cannot be locked: %s", name, strerror(errno));
+	for (int waited = 0;; waited += PAUSE_MS) {
+		int r = keep ? try_keeper(run, err) : 0;
+		if (r == 0)
+			r = try_turn(run, err);
+		if (r != 0)
+			return r < 0 ? r : 0;
 		if (waited >= WAIT_MS || poll(&signals, 1, PAUSE_MS) > 0)
 			return err_set(err, ERR_session_busy, 0,
-				"another command is in the session '%s'", name);
+				"another command is in the session '%s'", run->session.name);
 	}
-	return 0;
 }
 
 /* A directory that the box has as its own: the owner's as whom it acts, with a mode of its kind. */
@@ -64,7 +92,48 @@ static int fill(const struct session *session, struct arena *arena, struct reque
 	request->layers_gid = root ? st.st_gid : getegid();
 	request->layers_dir =
 		arena_printf(arena, "%s/sessions/%s", state_path(arena), session->name);
-	int r = ready(session->dir, "home", 0, request);
+	return 0;
+}
+
+int run_session_open(const char *name, struct arena *arena, struct run_session *ret,
+	struct request *request, struct err *err)
+{
+	struct run_session run = { .turn = -1, .keeper = -1 };
+	const char *state = state_path(arena);
+	if (!session_name_valid(name))
+		return err_set(err, ERR_bad_session_name, 0,
+			"\"%.100s\" cannot be the name of a session", name);
+	if (session_open(state, name, false, &run.session, err) < 0)
+		return -1;
+	run.open = true;
+	int r = fill(&run.session, arena, request, err);
+	if (r < 0)
+		run_session_close(&run);
+	else
+		*ret = run;
+	return r;
+}
+
+int run_session_enter(struct run_session *run, bool keep, const struct request *request,
+	int signal_fd, struct err *err)
+{
+	const struct session *session = &run->session;
+	run->turn = openat(session->dir, "layer", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (run->turn < 0)
+		return err_set(err, ERR_session_broken, errno, "the session '%s' has no layer",
+			session->name);
+	if (wait_for_turn(run, keep, signal_fd, err) < 0)
+		return -1;
+	if (run->keeper >= 0) {
+		fd_close(&run->turn);
+		return 0;
+	}
+	/* Its keeper was killed after the session was opened. */
+	int r = session_keeper_left(session->dir);
+	if (r != 0)
+		return err_set(err, ERR_session_broken, r < 0 ? -r : ESRCH,
+			"what kept the processes of the session '%s' is gone", session->name);
+	r = ready(session->dir, "home", 0, request);
 	if (r == 0)
 		r = ready(session->dir, "tmp", 01777, request);
 	if (r < 0)
@@ -74,36 +143,12 @@ static int fill(const struct session *session, struct arena *arena, struct reque
 	return 0;
 }
 
-int run_session_open(const char *name, int signal_fd, struct arena *arena, struct run_session *ret,
-	struct request *request, struct err *err)
-{
-	struct run_session run = { .turn = -1 };
-	const char *state = state_path(arena);
-	if (!session_name_valid(name))
-		return err_set(err, ERR_bad_session_name, 0,
-			"\"%.100s\" cannot be the name of a session", name);
-	if (session_open(state, name, false, &run.session, err) < 0)
-		return -1;
-	run.open = true;
-	run.turn =
-		openat(run.session.dir, "layer", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int r = run.turn >= 0 ? wait_for_turn(run.turn, signal_fd, name, err)
-			      : err_set(err, ERR_session_broken, errno,
-					"the session '%s' has no layer", name);
-	if (r == 0)
-		r = fill(&run.session, arena, request, err);
-	if (r < 0)
-		run_session_close(&run);
-	else
-		*ret = run;
-	return r;
-}
-
 void run_session_close(struct run_session *run)
 {
 	if (!run->open)
 		return;
 	run->open = false;
 	fd_close(&run->turn);
+	fd_close(&run->keeper);
 	session_close(&run->session);
 }

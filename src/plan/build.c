@@ -77,6 +77,24 @@ static int refuse_root(struct builder *builder)
 					  "first user namespace");
 }
 
+/*
+ * What is counted of one command from its begin to its end has no meaning for what goes on after
+ * it, and the gateway is of one command.
+ */
+static int refuse_kept(struct builder *builder)
+{
+	const struct policy *policy = builder->policy;
+	bool hosts = policy->network == NETWORK_ALLOW;
+	if (!builder->plan->keep || !(hosts || policy->limits.cpu_us.value))
+		return 0;
+	build_refuse(builder, ERR_unsupported,
+		hosts ? &policy->network_at : &policy->limits.cpu_us.at,
+		"'%s' cannot be held in a session that keeps its processes (%s:%d)",
+		hosts ? "network.allow" : "limits.cpu", policy->keep_processes_at.file,
+		policy->keep_processes_at.line);
+	return err_hint_set(builder->err, "session: {processes: drop}");
+}
+
 static void build_ids(struct builder *builder)
 {
 	struct plan *plan = builder->plan;
@@ -151,16 +169,18 @@ static int build_all(struct builder *builder, const struct filter *filter)
 	plan->words_len = builder->request->words_len;
 	plan->renames = filter->renames != 0;
 	plan->nesting = builder->policy->nesting;
+	plan->keep = builder->request->session && builder->policy->keep_processes;
 	static const char *const keyring[] = { "add_key", "keyctl", "request_key" };
 	for (size_t i = 0; i < builder->policy->sys_allow_count; i++)
 		for (size_t k = 0; k < sizeof keyring / sizeof *keyring; k++)
 			plan->new_keyring |=
 				strcmp(builder->policy->sys_allow[i].value, keyring[k]) == 0;
 	build_ids(builder);
-	if (refuse_gaps(builder) < 0 || refuse_root(builder) < 0 || build_cgroup(builder) < 0 ||
-		build_limits(builder) < 0 || build_namespaces(builder) < 0 ||
-		build_mounts(builder) < 0 || build_landlock(builder) < 0 ||
-		build_command(builder) < 0 || build_filter(builder, filter) < 0)
+	if (refuse_gaps(builder) < 0 || refuse_kept(builder) < 0 || refuse_root(builder) < 0 ||
+		build_cgroup(builder) < 0 || build_limits(builder) < 0 ||
+		build_namespaces(builder) < 0 || build_mounts(builder) < 0 ||
+		build_landlock(builder) < 0 || build_command(builder) < 0 ||
+		build_filter(builder, filter) < 0)
 		return -1;
 	plan->ops = builder->ops;
 	plan->rules = builder->rules;

@@ -108,6 +108,18 @@ static void rule_of_op(struct builder *builder, const struct plan_op *op)
 	}
 }
 
+/*
+ * Each command of a kept box has a domain of its own, and the next one is to stop what a former one
+ * left, and to talk to it. Signals reach nobody outside of the box as it is; nor do abstract
+ * sockets in a network namespace of its own.
+ */
+static uint64_t scopes(const struct plan *plan)
+{
+	if (!plan->keep)
+		return SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
+	return plan->loopback_up ? 0 : SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX;
+}
+
 int build_landlock(struct builder *builder)
 {
 	struct plan *plan = builder->plan;
@@ -128,8 +140,7 @@ int build_landlock(struct builder *builder)
 	}
 	plan->landlock_fs = handled(host->landlock_abi);
 	if (host->landlock_abi >= 6)
-		plan->landlock_scoped =
-			SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
+		plan->landlock_scoped = scopes(plan);
 	rule(builder, "", SYS_LANDLOCK_FS_READ_DIR, false, false);
 	rule(builder, "etc", READ_SYSTEM, false, true); /* a root directory may lack it */
 	rule(builder, "dev", READ | DEVICES, false, false);

@@ -225,6 +225,8 @@ struct plan {
 	unsigned filter_flags; /* SECCOMP_FILTER_FLAG_* for the installation */
 	bool kill_on_violation;
 	bool renames; /* some renames are done by a process of agentbox's in the box */
+	bool keep;    /* the box outlives its commands, which join it: no command is started with
+			 it, and each one's processes are told apart by a reaper (box/sync.h) */
 	bool nesting; /* processes of the box can have a root directory of their own */
 
 	/* the command */

@@ -25,6 +25,9 @@ static int64_t deadline_of(const struct run *run, enum machine_state state)
 		break;
 	case STATE_ENDING:
 		return now + ENDING_MAX_NS;
+	case STATE_KILLING:
+		/* A reaper does not end at once, as init does: it is given a time. */
+		return run->box->joined ? now + REAPING_MAX_NS : NEVER;
 	default:
 		return NEVER;
 	}
@@ -61,6 +64,11 @@ static void ended(struct run *run)
 
 static void gone(struct run *run)
 {
+	run->have_gone = true;
+	run->last = run->msg.gone;
+	run->box->left = run->box->joined && run->msg.gone.left;
+	if (run->box->left)
+		hold_output(run);
 	run->result->leftover_killed = run->msg.gone.leftover_killed;
 	run->result->usage.disk_bytes = run->msg.gone.disk_bytes;
 }

@@ -268,11 +268,33 @@ static void read_seen(struct run *run)
 		usage->memory_peak_bytes = seen->memory_bytes;
 }
 
+void limits_begin(struct run *run)
+{
+	if (run->box->joined && run->box->cgroup.plan)
+		cgroup_read(&run->box->cgroup, false, &run->before);
+}
+
+/* The groups of a kept box count all of its commands: only what came with this one is its own. */
+static void read_since(struct run *run)
+{
+	struct cgroup_counters is = CGROUP_NOTHING_COUNTED;
+	if (run->box->cgroup.plan)
+		cgroup_read(&run->box->cgroup, false, &is);
+	run->counters.pids_peak = is.pids_peak;
+	run->counters.oom_kills = left_of(counted(is.oom_kills), counted(run->before.oom_kills));
+	run->counters.pids_refused =
+		left_of(counted(is.pids_refused), counted(run->before.pids_refused));
+}
+
 void limits_read(struct run *run)
 {
 	read_seen(run);
 	if (run->plan->cgroup.kind == CGROUP_NONE)
 		return;
+	if (run->box->joined) {
+		read_since(run);
+		return;
+	}
 	struct usage *usage = &run->result->usage;
 	struct cgroup_counters *is = &run->counters;
 	/* What init has waited for, which is everybody, is divided already. */

@@ -208,11 +208,11 @@ static int write_draft(struct draft *draft, const struct run *run, const struct 
 
 /* --- the renamer --- */
 
-/* Only while the command runs: init has other things to do before and after. */
+/* Only while the command runs: init has other things to do before and after; a reaper has not. */
 static bool may_start(const struct run *run)
 {
 	return run->state == STATE_EXECING || run->state == STATE_RUNNING ||
-	       run->state == STATE_TERMINATING;
+	       run->state == STATE_TERMINATING || (run->box->joined && run->state == STATE_ENDING);
 }
 
 /* 0 or -errno. */
@@ -374,6 +374,12 @@ void renames_turn(struct run *run)
 		if (n != sizeof reply || !take_reply(run, &reply))
 			lost(run);
 	}
+	hand_over_waiting(run);
+}
+
+void renames_again(struct run *run)
+{
+	run->renames.started = 0;
 	hand_over_waiting(run);
 }
 

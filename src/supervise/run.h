@@ -30,6 +30,8 @@
 
 #define SETUP_MAX_NS  (30 * INT64_C(1000000000)) /* for making the box */
 #define ENDING_MAX_NS (5 * INT64_C(1000000000))  /* for init to end what the command left */
+#define REAPING_MAX_NS                                                                             \
+	(15 * INT64_C(1000000000)) /* for a reaper to end all of a kept box's command */
 
 #define CHUNK          ((size_t)65536) /* one read; what a pipe holds by default */
 #define READS_PER_TURN 8               /* of one stream, before the others have their turn */
@@ -136,8 +138,11 @@ struct run {
 	int caller_signal;  /* the first one */
 	bool have_ended;
 	struct sync_ended how;
+	bool have_gone;
+	struct sync_gone last;
 	int64_t next_look;               /* at the box's processor time; 0: when the command runs */
 	struct cgroup_counters counters; /* of its control groups, at the end; else unknown */
+	struct cgroup_counters before;   /* of a joined box, as this command came */
 	struct watch *watch;             /* limits.c: for what no group counts; NULL: not yet */
 	int64_t next_watch;              /* 0: soon after the command runs; NEVER */
 	int64_t next_disk;               /* at the layer's room; 0: soon enough; NEVER */
@@ -150,6 +155,7 @@ struct run {
 	struct output out[2];
 	struct input in;
 	struct terminal tty;
+	int held[2]; /* hold.c: the output streams once more; -1 */
 	char *chunk; /* CHUNK bytes for whoever reads; never holds anything between two reads */
 	struct pollfd fds[SLOT_COUNT];
 };
@@ -202,6 +208,8 @@ void renames_take(struct run *run, const struct seccomp_notif *call);
 bool renames_full(const struct run *run);
 /* Hand the answers that are there to the callers. */
 void renames_turn(struct run *run);
+/* After a while in which nothing was handed over; as many renamers may be made as at first. */
+void renames_again(struct run *run);
 void renames_close(struct run *run);
 
 /* network.c */
@@ -230,10 +238,21 @@ void usage_told(struct run *run);
 /* When what the box uses must be looked at next, CLOCK_MONOTONIC in ns; or NEVER. */
 int64_t limits_due(const struct run *run);
 void limits_look(struct run *run);
+/* Of a kept box: what was counted before this command. */
+void limits_begin(struct run *run);
 /* Everybody has ended: what was counted, into the usage too. */
 void limits_read(struct run *run);
 /* The limits (enum limit_bit) that were reached by what limits_read() found. */
 unsigned limits_reached(const struct run *run);
+
+/* hold.c */
+/* In a kept box: what the command left lives on, so keep its output for hold_start(). */
+void hold_output(struct run *run);
+/*
+ * The run is over: a process of its own answers for what the command left, until that has ended.
+ * Where it cannot be made, what was left ends.
+ */
+void hold_start(struct run *run);
 
 /* finish.c */
 /* How it ended, in *run->result, once the box is gone. 0 or -1 with *run->err. */

@@ -66,6 +66,8 @@ static void run_end(struct run *run)
 	renames_close(run);
 	fd_close(&run->listener);
 	fd_close(&run->msg_fd);
+	fd_close(&run->held[0]);
+	fd_close(&run->held[1]);
 	fd_close(&run->box->setup_fd);
 	fd_close(&run->box->status_fd);
 	watch_close(run->watch);
@@ -94,13 +96,18 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 		.renames = { .sock = -1 },
 		.network = { .sock = -1 },
 		.tty = { .master = -1, .caller = -1 },
+		.held = { -1, -1 },
 		.counters = CGROUP_NOTHING_COUNTED,
+		.before = CGROUP_NOTHING_COUNTED,
 		.chunk = chunk,
 	};
 	run_begin(&run);
+	limits_begin(&run);
 	network_begin(&run);
 	run_loop(&run);
 	network_end(&run);
+	if (box->left)
+		hold_start(&run);
 	run_end(&run);
 	free(chunk);
 	return run_finish(&run);
@@ -108,11 +115,16 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
 
 int supervise_end(struct box *box)
 {
+	if (box->joined)
+		box_leave(box);
+	/* What a command left in a kept box lives on, and its reaper with it. */
+	if (box->left)
+		return 0;
 	/* Its own pidfd: nobody else's end can be taken for it. */
 	struct pollfd end = { .fd = box->pidfd, .events = POLLIN };
 	if (!box->reaped && poll(&end, 1, (int)(ENDING_MAX_NS / 1000000)) <= 0)
 		box_kill(box);
-	while (!box->reaped && waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
+	while (!box->reaped && !box->joined && waitpid(box->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	box->reaped = true;
 	return cgroup_remove(&box->cgroup);

@@ -48,4 +48,17 @@ int supervise_run(const struct plan *plan, struct box *box, const struct supervi
  */
 int supervise_end(struct box *box);
 
+/*
+ * The keeper of a box that outlives its commands (plan->keep). supervise_keep_begin() waits until
+ * the box is made. 0 or -1 with the error of a stage, or no_resources; then the box is killed.
+ *
+ * supervise_keep() hands to the box whoever connects to `listener` (a listening SEQPACKET socket
+ * in the file system, non-blocking), is this very user and has the file of the descriptor `lock`
+ * open for writing, as no box can, and returns when it is to end: 0 when it was asked to, by a
+ * connection or a signal, -1 when the box has ended by itself. supervise_end() must follow.
+ * Connections stay open until this process ends: their end of file tells that all is gone.
+ */
+int supervise_keep_begin(const struct plan *plan, struct box *box, int signal_fd, struct err *err);
+int supervise_keep(struct box *box, int listener, int lock, int signal_fd);
+
 #endif

@@ -28,6 +28,11 @@ void usage_reap(struct run *run)
 		r = sys_ret(syscall(SYS_waitid, P_PIDFD, run->box->pidfd, &info, WEXITED, &all));
 	while (r == -EINTR);
 	run->box->reaped = true;
+	/* A reaper is init's to wait for, not ours, and has told what it knows. */
+	if (run->box->joined && run->have_gone) {
+		usage_told(run);
+		return;
+	}
 	/* Reaped by somebody else: its numbers stay unknown. */
 	if (r >= 0) {
 		usage->cpu_user_us = in_us(&all.ru_utime);
@@ -41,8 +46,8 @@ void usage_reap(struct run *run)
 void usage_told(struct run *run)
 {
 	struct usage *usage = &run->result->usage;
-	usage->cpu_user_us = run->msg.gone.utime_us;
-	usage->cpu_system_us = run->msg.gone.stime_us;
+	usage->cpu_user_us = run->last.utime_us;
+	usage->cpu_system_us = run->last.stime_us;
 	usage->memory_peak_bytes = run->how.maxrss_bytes;
 	limits_read(run);
 }

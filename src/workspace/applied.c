@@ -131,9 +131,9 @@ int applied_forgive(int dir, const struct changes *changes, struct apply_base *b
 		const struct record *record =
 			bases[i].conflict ? find(&records, key(layers, change, &records.arena))
 					  : NULL;
-		if (record && look(&layers[change->layer], change->path, &st) == 0 && st.st_ino == record->ino &&
-			ctime_of(&st) == record->ctime_ns && bases[i].ino == record->ino &&
-			bases[i].ctime_ns == record->ctime_ns)
+		if (record && look(&layers[change->layer], change->path, &st) == 0 &&
+			st.st_ino == record->ino && ctime_of(&st) == record->ctime_ns &&
+			bases[i].ino == record->ino && bases[i].ctime_ns == record->ctime_ns)
 			bases[i].conflict = false;
 	}
 	arena_free(&records.arena);

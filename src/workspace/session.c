@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "workspace/session_files.h"
+#include "workspace/session_keeper.h"
 #include "workspace/state.h"
 
 /* How long others are waited for, and how often they are looked at. */
@@ -339,12 +340,21 @@ static int open_anyhow(int place, const char *name)
 /* Nobody may have it. A lock that is none cannot be held; its directory can. */
 static int seize(struct session *session, const char *name, struct err *err)
 {
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	int stopped = session_keeper_stop(session->dir);
+	if (stopped < 0)
+		return err_set(err, ERR_session_busy, -stopped, "session \"%s\" is in use", name);
 	if (flock(session->dir, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? not_found(name, err)
 					    : fail(name, "cannot be locked", -errno, err);
 	int r = session->lock = session_open_lock(session->dir);
 	if (r >= 0)
 		r = session_lock(session->lock, true);
+	/* What a keeper had is free a moment after it has closed the socket. */
+	for (int ms = 0; stopped && r == -EBUSY && ms < WAIT_MS; ms += PAUSE_NS / 1000000) {
+		nanosleep(&pause, NULL);
+		r = session_lock(session->lock, true);
+	}
 	if (r == -EBUSY || session_keeper(session->dir) == 1)
 		return err_set(err, ERR_session_busy, EBUSY, "session \"%s\" is in use", name);
 	return 0;

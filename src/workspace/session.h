@@ -16,6 +16,7 @@
  *				who writes files and by rm. Its mtime is when the session was used
  *	    keeper		"PID START", when processes are kept: the keeper's number and its
  *				start time as in /proc/PID/stat
+ *	    socket		the keeper's (session_keeper.h)
  *
  * As root, layer/upper, home and tmp belong to the workspace's owner: as whom the box acts.
  */
@@ -85,7 +86,8 @@ int session_list(const char *state, struct arena *arena, struct session **ret, s
 	struct err *err);
 /*
  * Remove it, also a broken one and what only has its name; follows no link. From the first step on
- * the name is free; what a killed call leaves the next one removes. Errors: session_not_found,
+ * the name is free; what a killed call leaves the next one removes. Processes that it keeps end, as
+ * long as no command is under way. Errors: session_not_found,
  * session_busy, state_unusable.
  */
 int session_remove(const char *state, const char *name, struct err *err);

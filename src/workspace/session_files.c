@@ -139,43 +139,6 @@ int session_locked(int lock)
 	return how.l_type != F_UNLCK;
 }
 
-/* When a process started, in the kernel's ticks; 0: there is none of that number. */
-static unsigned long long start_of(int pid)
-{
-	char path[32], text[512];
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : fd_read_full(fd, text, sizeof text - 1);
-	if (len <= 0)
-		return 0;
-	text[len] = 0;
-	/* The name, in brackets, may hold anything; the 20th field behind it is meant. */
-	char *at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	unsigned long long start = 0;
-	return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
-}
-
-int session_keeper(int dir)
-{
-	char text[64];
-	int pid = 0, end = 0;
-	unsigned long long start = 0;
-	AUTO_FD fd =
-		openat(dir, "keeper", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	ssize_t len = fd_read_full(fd, text, sizeof text - 1);
-	if (len < 0)
-		return (int)len;
-	text[len] = 0;
-	if (sscanf(text, "%d %llu\n%n", &pid, &start, &end) != 2 || end != len || pid <= 0 ||
-		start == 0)
-		return -EINVAL;
-	return start_of(pid) == start ? 1 : -ESRCH;
-}
-
 int session_clear(int place, const char *name)
 {
 	struct tree_report report = { 0 };

@@ -37,7 +37,8 @@ int session_open_lock(int dir);
 int session_lock(int lock, bool exclusive);
 /* Has anybody a lock? 1, 0 or -errno. */
 int session_locked(int lock);
-/* What the file keeper says: 0 there is none, 1 it lives, -ESRCH it is gone, or -errno. */
+/* session_keeper.c: what the file keeper says: 0 there is none, 1 it lives, -ESRCH it is gone, or
+ * -errno. */
 int session_keeper(int dir);
 
 /*

@@ -74,7 +74,8 @@ static int note(
 	for (size_t i = 0; i < count && i < noted_count; i++)
 		if (strcmp(roots[i], noted[i]) != 0)
 			return err_set(err, ERR_session_broken, 0,
-				"the session has a layer of '%.300s', and the workspace's repository "
+				"the session has a layer of '%.300s', and the workspace's "
+				"repository "
 				"is '%.300s' now",
 				noted[i], roots[i]);
 	if (count <= noted_count)

@@ -18,7 +18,7 @@
 
 #include "base/fd.h"
 
-#define OPAQUE "user.overlay.opaque"
+#define OPAQUE    "user.overlay.opaque"
 #define OPENS_MAX 8 /* of what other calls open and close meanwhile */
 
 void view_dir_close(struct view_dir *dir)

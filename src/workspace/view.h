@@ -36,8 +36,8 @@ struct view_tree {
 	int lower;        /* what is seen through it; -1: nothing */
 	bool layer;       /* upper is in the form of overlayfs */
 	bool grant;       /* patterns without a leading "/" apply */
-	bool own;         /* upper is agentbox's own: what a box closed there is opened to be read */
-	uid_t owner;      /* whom new files belong to, when we are root */
+	bool own;    /* upper is agentbox's own: what a box closed there is opened to be read */
+	uid_t owner; /* whom new files belong to, when we are root */
 	gid_t group;
 };
 

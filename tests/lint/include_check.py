@@ -21,6 +21,7 @@ PUBLIC = {"policy/policy.h", "plan/plan.h", "plan/host.h", "plan/request.h", "pl
           "box/stages.h",
           "box/sync.h", "box/renames.h", "report/result.h", "report/changes.h", "report/dump.h", "supervise/supervise.h",
           "workspace/applied.h", "workspace/apply.h", "workspace/changes.h", "workspace/diff.h", "workspace/kept.h", "workspace/session.h",
+          "workspace/session_keeper.h", "workspace/session_layers.h",
           "workspace/state.h", "workspace/tar.h", "workspace/tree.h", "workspace/view.h"}
 ROOMS = {
     "base": set(),

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -138,6 +140,27 @@ static int file_with(const char *text)
 	int fd = memfd_create("file", MFD_CLOEXEC);
 	CHECK(fd >= 0 && fd_write_full(fd, text, strlen(text)) == 0);
 	return fd;
+}
+
+/* In a child, which has nothing to lose. */
+static void fd_closes_others(void)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		int at[6], keep[] = { 40, -1, 5, 1000, 5 };
+		for (int i = 0; i < 6; i++) {
+			static const int places[] = { 3, 5, 6, 40, 41, 1000 };
+			at[i] = dup2(2, places[i]);
+		}
+		int r = fd_close_others(keep, 5);
+		bool good = r == 0;
+		for (int fd = 0; fd < 1024; fd++)
+			good = good &&
+			       (fcntl(fd, F_GETFD) >= 0) == (fd == 5 || fd == 40 || fd == 1000);
+		_exit(good && at[0] == 3 ? 0 : 1);
+	}
+	int status = -1;
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
 static void fd_reads_files(void)
@@ -333,6 +356,7 @@ int main(void)
 	RUN(err_is_flat);
 	RUN(errors_are_sorted_and_told);
 	RUN(json_writes);
+	RUN(fd_closes_others);
 	RUN(json_escapes);
 	RUN(json_refuses_wrong_nesting);
 	RUN(json_tells_of_a_full_buf);
