@@ -24,7 +24,7 @@ int64_t gateway_now(void)
 
 int gateway_watch(struct gateway *gw, struct source *source, uint32_t events)
 {
-	struct epoll_event event = { .events = events | EPOLLET, .data.ptr = source };
+	struct epoll_event event = { .events = events, .data.ptr = source };
 	return epoll_ctl(gw->epoll, EPOLL_CTL_ADD, source->fd, &event) < 0 ? -errno : 0;
 }
 
@@ -40,7 +40,10 @@ static void take_socket(struct gateway *gw, int fd)
 		       : n <= NETWORK_REFUSALS ? SOURCE_REFUSALS
 					       : SOURCE_LISTEN;
 	source->fd = fd;
-	if (gateway_watch(gw, source, EPOLLIN) < 0)
+	/* Connections wait where there is no room for them, so their sockets tell of each but once.
+	 */
+	uint32_t once = source->kind == SOURCE_LISTEN ? EPOLLET : 0;
+	if (gateway_watch(gw, source, EPOLLIN | once) < 0)
 		fd_close(&source->fd);
 }
 
@@ -59,9 +62,14 @@ static void control_turn(struct gateway *gw)
 	}
 	if (r == -EAGAIN)
 		return;
-	if (!gw->box_gone)
-		gw->gone_at = gateway_now();
+	if (gw->box_gone)
+		return;
 	gw->box_gone = true;
+	gw->gone_at = gateway_now();
+	/* What the command has connected to in its last moment. */
+	for (size_t i = 0; i < gw->socket_count; i++)
+		if (gw->sockets[i].kind == SOURCE_LISTEN)
+			relay_accept(gw, &gw->sockets[i]);
 }
 
 static void dispatch(struct gateway *gw, struct source *source, uint32_t events)
@@ -112,12 +120,20 @@ static void go_on(struct gateway *gw)
 	}
 }
 
-/* What ended in this turn; until here, an event of it could still point there. */
+/*
+ * What ended in this turn; until here, an event of it could still point there. One that waits for
+ * another turn is still in that list, and goes with it.
+ */
 static void bury(struct gateway *gw)
 {
-	while (gw->dead) {
-		struct conn *conn = gw->dead;
-		gw->dead = conn->next;
+	struct conn **at = &gw->dead;
+	while (*at) {
+		struct conn *conn = *at;
+		if (conn->queued) {
+			at = &conn->next;
+			continue;
+		}
+		*at = conn->next;
 		free(conn->answer);
 		free(conn);
 	}
@@ -151,9 +167,13 @@ static bool finished(const struct gateway *gw)
 		return false;
 	if (gw->now - gw->gone_at > LINGER_MAX_NS)
 		return true;
-	for (const struct conn *conn = gw->conns; conn; conn = conn->next)
-		if (conn->state == CONN_FLOWS && !conn->flow.way[FLOW_BOX].ended)
+	for (const struct conn *conn = gw->conns; conn; conn = conn->next) {
+		char byte;
+		if (conn->state == CONN_FLOWS
+				? !conn->flow.way[FLOW_BOX].ended
+				: recv(conn->box.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
 			return false;
+	}
 	return true;
 }
 
@@ -225,7 +245,14 @@ static struct gateway *set_up(const struct plan *plan, int sock)
 	gw->resolver = (struct source){ SOURCE_RESOLVER, -1 };
 	flow_pipes_init(&gw->pipes);
 	gw->now = gateway_now();
-	return gateway_watch(gw, &gw->control, EPOLLIN) < 0 ? NULL : gw;
+	return gateway_watch(gw, &gw->control, EPOLLIN | EPOLLET) < 0 ? NULL : gw;
+}
+
+/* The caller's environment is nothing that this process needs, or that its bytes shall lead to. */
+static void forget_environment(void)
+{
+	for (char **variable = environ; variable && *variable; variable++)
+		explicit_bzero(*variable, strlen(*variable));
 }
 
 static _Noreturn void gateway_main(const struct plan *plan, int sock, pid_t parent)
@@ -234,6 +261,7 @@ static _Noreturn void gateway_main(const struct plan *plan, int sock, pid_t pare
 	sigset_t all;
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	forget_environment();
 	struct gateway_msg ready = { .magic = GATEWAY_MAGIC, .kind = GATEWAY_READY };
 	struct gateway *gw = set_up(plan, sock);
 	if (gw && gateway_confine(plan, parent) == 0 && gateway_send(CONTROL, &ready, -1) == 0) {

@@ -44,7 +44,8 @@ enum gateway_kind {
 	X(HOST_MISMATCH, "host_mismatch")                                                          \
 	X(MALFORMED, "malformed")                                                                  \
 	X(RECORD_TYPE, "record_type")                                                              \
-	X(PROTOCOL, "protocol")
+	X(PROTOCOL, "protocol")                                                                    \
+	X(HELD, "held_too_much")
 
 enum gateway_reason {
 #define X(name, word) GATEWAY_##name,
@@ -67,8 +68,8 @@ struct gateway_msg {
 	char host[GATEWAY_HOST_MAX];
 };
 
-/* Rows that the gateway tells of by themselves; all others go to one of these names. */
-#define GATEWAY_ROWS_MAX 256
+/* Rows of which the gateway tells; what has none of its own goes to one of that name. */
+#define GATEWAY_ROWS_MAX 512
 #define GATEWAY_OTHERS   "others"
 
 /*

@@ -152,11 +152,12 @@ static struct net_address address_of(const struct resolve_address *from)
  */
 static void take(struct gateway *gw, struct name *name, const struct resolve_answer *answer)
 {
+	if (answer->status != RESOLVE_FAILED && answer->status != RESOLVE_AGAIN)
+		name->count = 0;
 	if (answer->status != RESOLVE_OK) {
 		settle(gw, name, answer->status == RESOLVE_NO_NAME ? NAME_NONE : NAME_FAILED);
 		return;
 	}
-	name->count = 0;
 	for (size_t i = 0; i < answer->count && name->count < ADDRESSES_MAX; i++) {
 		struct net_address address = address_of(&answer->addresses[i]);
 		if (network_is_public(&address) || network_near(gw->network, NULL, &address))

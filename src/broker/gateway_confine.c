@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -43,13 +44,16 @@ static const uint32_t calls[] = {
 /* Calls whose arguments count; the lower halves do, for the kernel reads no more of them. */
 static const struct sock_filter with_arguments[] = {
 	/* Only TCP over IPv4 and IPv6: no path to services of the host's own. */
-	IF(SYS_socket, 0, 8),
+	IF(SYS_socket, 0, 11),
 	LOAD(args[0]),
 	IF(AF_INET, 1, 0),
-	IF(AF_INET6, 0, 4),
+	IF(AF_INET6, 0, 7),
 	LOAD(args[1]),
 	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf),
-	IF(SOCK_STREAM, 0, 1),
+	IF(SOCK_STREAM, 0, 4),
+	LOAD(args[2]),
+	IF(0, 1, 0),
+	IF(IPPROTO_TCP, 0, 1),
 	ALLOW,
 	REFUSE,
 	/* No code is made. */
@@ -60,9 +64,10 @@ static const struct sock_filter with_arguments[] = {
 	ALLOW,
 	REFUSE,
 	/* Not F_SETOWN and its like, which make the kernel signal others. */
-	IF(SYS_fcntl, 0, 5),
+	IF(SYS_fcntl, 0, 6),
 	LOAD(args[1]),
-	IF(F_SETPIPE_SZ, 2, 0),
+	IF(F_SETPIPE_SZ, 3, 0),
+	IF(F_GETPIPE_SZ, 2, 0),
 	IF(F_GETFL, 1, 0),
 	REFUSE,
 	ALLOW,

@@ -105,11 +105,25 @@ static enum http_verdict read_answer(struct conn *conn, const uint8_t *data, siz
 	return verdict == HTTP_MORE && len > room ? HTTP_BAD : verdict;
 }
 
+/*
+ * Is it a server of these two protocols that speaks before it was spoken to: a timeout's answer, an
+ * alert, the settings of HTTP/2? What could still become one is.
+ */
+static bool begins_as_ours(const uint8_t *data, size_t len)
+{
+	static const char http[] = "HTTP/";
+	bool tls = data[0] >= 20 && data[0] <= 24 && (len < 2 || data[1] == 3);
+	bool text = memcmp(data, http, len < 5 ? len : 5) == 0;
+	bool settings = data[0] == 0 && (len < 4 || data[3] == 4);
+	return tls || text || settings;
+}
+
 bool gate_watch(void *owner, const uint8_t *data, size_t len)
 {
 	struct conn *conn = owner;
 	if (conn->upgrade == UPGRADE_NONE) {
-		conn->server_began = conn->flow.way[FLOW_BOX].bytes == 0;
+		conn->server_began =
+			conn->flow.way[FLOW_BOX].bytes == 0 && !begins_as_ours(data, len);
 		flow_ask_again(&conn->flow);
 		return false;
 	}

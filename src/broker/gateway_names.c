@@ -204,7 +204,7 @@ static void take_target(struct msghdr *header, struct asker *asker)
 
 void names_turn(struct gateway *gw, int fd)
 {
-	for (;;) {
+	for (int i = 0; i < MESSAGES_A_TURN; i++) {
 		struct asker asker = { 0 };
 		union {
 			struct cmsghdr header;
@@ -257,7 +257,7 @@ static void serve_stream(struct gateway *gw, struct stream *stream)
 
 void stream_turn(struct gateway *gw, struct stream *stream)
 {
-	while (stream->source.fd >= 0) {
+	for (int i = 0; i < MESSAGES_A_TURN && stream->source.fd >= 0; i++) {
 		size_t want = 2;
 		if (stream->len >= 2)
 			want += (size_t)stream->data[0] << 8 | stream->data[1];

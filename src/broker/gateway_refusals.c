@@ -28,7 +28,7 @@ void refusals_turn(struct gateway *gw, const struct source *source)
 	size_t n = (size_t)(source - gw->sockets) - 1;
 	bool is_six = n >= 2, icmp = n % 2;
 	uint8_t packet[NETWORK_REFUSAL_SIZE];
-	for (;;) {
+	for (int i = 0; i < MESSAGES_A_TURN; i++) {
 		struct sockaddr_in6 six = { 0 };
 		socklen_t len = sizeof six;
 		struct net_address from;

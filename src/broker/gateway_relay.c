@@ -53,8 +53,10 @@ static void choose(struct gateway *gw, struct conn *conn)
 		if (conn->rule->host_loopback || network_may_dial(gw->network, address, conn->port))
 			conn->addresses[conn->count++] = *address;
 	}
-	if (conn->count == 0)
+	if (conn->count == 0 && (name->count > 0 || name->state == NAME_PRIVATE))
 		tell_refused(gw, GATEWAY_PRIVATE_ADDRESS, name->text, conn->port);
+	else if (conn->count == 0)
+		tell_failed(gw, name->text, conn->port, EHOSTUNREACH);
 }
 
 /* Fill rule, name, port and addresses; false: refused, and on record. */
@@ -218,6 +220,10 @@ void relay_move(struct gateway *gw, struct conn *conn)
 		relay_end(gw, conn, true);
 		return;
 	case FLOW_BROKEN:
+		if (conn->flow.error == ENOBUFS) {
+			conn->refused = GATEWAY_HELD;
+			gate_refused(gw, conn);
+		}
 		relay_end(gw, conn, true);
 		return;
 	}
@@ -235,10 +241,12 @@ void relay_ready(struct gateway *gw, struct conn *conn, enum flow_side side, uin
 	relay_move(gw, conn);
 }
 
-static bool is_late(const struct gateway *gw, const struct conn *conn)
+static bool is_late(struct gateway *gw, const struct conn *conn)
 {
-	if (conn->held && gw->now - conn->held > GREETING_MAX_NS)
+	if (conn->held && gw->now - conn->held > GREETING_MAX_NS) {
+		gate_refused(gw, conn);
 		return true;
+	}
 	bool half = conn->flow.way[FLOW_BOX].ended || conn->flow.way[FLOW_OUT].ended;
 	return gw->now - conn->when > (half ? HALF_MAX_NS : IDLE_MAX_NS);
 }

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of look-ups and of connections each; of hosts that were reached; of those that were not. */
+#define ROWS_REFUSED 96
+#define ROWS_CARRIED 255
+#define ROWS_FAILED  16
+
 static struct row *find(
 	const struct gateway *gw, uint32_t kind, uint32_t reason, const char *host, uint16_t port)
 {
@@ -31,18 +36,27 @@ static struct row *add(
 	return row;
 }
 
-/*
- * The row for it; when there are many, the one for all others of its kind and reason, for each of
- * which a place is kept. NULL: no memory.
- */
+/* Rows of one kind, so that none can crowd out another. */
+static size_t count(const struct gateway *gw, uint32_t kind, bool lookups)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < gw->row_count; i++)
+		n += gw->rows[i].kind == kind &&
+		     (kind != GATEWAY_REFUSED || !gw->rows[i].port == lookups);
+	return n;
+}
+
+/* The row for it; when there are many of its kind, the one for all others. NULL: no memory. */
 static struct row *get(
 	struct gateway *gw, uint32_t kind, uint32_t reason, const char *host, uint16_t port)
 {
-	enum { KEPT = 2 * GATEWAY_REASON_COUNT + 2 };
+	static const size_t most[] = { [GATEWAY_REFUSED] = ROWS_REFUSED,
+		[GATEWAY_CARRIED] = ROWS_CARRIED,
+		[GATEWAY_FAILED] = ROWS_FAILED };
 	struct row *row = find(gw, kind, reason, host, port);
 	if (row)
 		return row;
-	if (gw->row_count < GATEWAY_ROWS_MAX - KEPT)
+	if (count(gw, kind, port == 0) < most[kind])
 		return add(gw, kind, reason, host, port);
 	/* A look-up stays a look-up: its port is 0. */
 	port = port ? UINT16_MAX : 0;

@@ -23,15 +23,16 @@
 #include "broker/http.h"
 #include "plan/network.h"
 
-#define ADDRESSES_MAX 16   /* of one name that are tried */
-#define CONNS_MAX     4096 /* at once; more wait in the kernel's queue */
-#define QUESTIONS_MAX 512  /* that wait for a look-up at once */
-#define STREAMS_MAX   64   /* connections of the name service */
-#define SOCKETS_MAX   (NETWORK_PORTS_MAX + NETWORK_REFUSALS + 2)
-#define NAME_BUCKETS  1024  /* a power of two */
-#define RESOLVERS_MAX 8     /* that one run starts, should they die */
-#define ANSWER_MAX    16384 /* bytes in which a server accepts an upgrade */
-#define FDS_OF_CONN   6     /* two sockets and two pipes */
+#define ADDRESSES_MAX   16   /* of one name that are tried */
+#define CONNS_MAX       4096 /* at once; more wait in the kernel's queue */
+#define QUESTIONS_MAX   512  /* that wait for a look-up at once */
+#define STREAMS_MAX     64   /* connections of the name service */
+#define SOCKETS_MAX     (NETWORK_PORTS_MAX + NETWORK_REFUSALS + 2)
+#define NAME_BUCKETS    1024  /* a power of two */
+#define RESOLVERS_MAX   8     /* that one run starts, should they die */
+#define MESSAGES_A_TURN 64    /* of one socket for names or refusals, before the others */
+#define ANSWER_MAX      16384 /* bytes in which a server accepts an upgrade */
+#define FDS_OF_CONN     6     /* two sockets and two pipes */
 
 #define SECONDS(n)      (INT64_C(1000000000) * (n))
 #define TICK_NS         (SECONDS(1) / 4)

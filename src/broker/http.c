@@ -11,7 +11,6 @@
 #include "broker/hostname.h"
 #include "broker/http_head.h"
 
-#define METHOD_MIN  3 /* letters: no method is shorter */
 #define METHOD_MAX  255
 #define SIZE_DIGITS 15 /* of a chunk: below 2^60 */
 
@@ -43,9 +42,10 @@ static bool like_request(const uint8_t *line, size_t word, size_t len, bool cut_
 	if (word == 3 && memcmp(line, "GET", 3) == 0)
 		return true; /* HTTP/0.9 has no version */
 	size_t upper = 0;
-	while (upper < word && line[upper] >= 'A' && line[upper] <= 'Z')
+	while (upper < word && ((line[upper] >= 'A' && line[upper] <= 'Z') || line[upper] == '-' ||
+				       line[upper] == '_'))
 		upper++;
-	if (cut_short && upper == word && word >= METHOD_MIN)
+	if (cut_short && upper == word)
 		return true;
 	for (size_t i = word; i + 5 <= len; i++)
 		if (strncasecmp((const char *)line + i, "HTTP/", 5) == 0)
@@ -78,8 +78,11 @@ static enum http_verdict look_line(size_t seen, const uint8_t *data, size_t len)
 	if (end == len)
 		return HTTP_MORE;
 	bool odd = start || data[end] != ' ';
-	if (!is_space(data[end]) || end == start || (odd && end - start < METHOD_MIN))
+	if (!is_space(data[end]) || end == start)
 		return HTTP_OTHER;
+	/* It would stand before a request, and say that the request is from somebody else. */
+	if (end - start == 5 && memcmp(data + start, "PROXY", 5) == 0)
+		return HTTP_BAD;
 	for (size_t i = seen > end ? seen : end; i < len; i++) {
 		bool stop = data[i] == '\n', cut_short = data[i] < ' ' && !is_space(data[i]);
 		if (!stop && !cut_short)
@@ -116,11 +119,22 @@ static bool same_place(const struct http_place *place, const char *name, uint16_
 	       (strcmp(place->host, name) == 0 && (!place->port || place->port == port));
 }
 
+/* Methods whose body many servers take for the next request (RFC 9110, section 9.3.1). */
+static bool is_without_body(const uint8_t *data)
+{
+	static const char *const methods[] = { "GET ", "HEAD ", "TRACE " };
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+		if (memcmp(data, methods[i], strlen(methods[i])) == 0)
+			return true;
+	return false;
+}
+
 static enum http_verdict judge(struct http *http, const char *name, uint16_t port,
 	const uint8_t *data, size_t len, uint64_t *ret_pass, char *ret_other)
 {
 	struct http_head head;
-	if (http_head_read(data, len, &head))
+	if (http_head_read(data, len, &head) ||
+		((head.length || head.chunked) && is_without_body(data)))
 		return HTTP_BAD;
 	if (head.connect || head.scheme_is_other || !same_place(&head.url, name, port)) {
 		memcpy(ret_other, head.url.host, sizeof head.url.host);

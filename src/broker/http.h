@@ -57,6 +57,8 @@ struct http {
  * - chunks whose size is not 1 to 15 hexadecimal digits, or that are longer than it; trailers that
  *   belong in a head (Host, Content-Length, Transfer-Encoding, Upgrade);
  * - Upgrade beside a body: which of the two would follow, the server alone decides;
+ * - a body of GET, HEAD or TRACE: some servers would take it for the next request;
+ * - a line that begins with PROXY: it speaks for who follows;
  * - another version than HTTP/1.0 and HTTP/1.1, also none ("GET /": HTTP/0.9).
  * What is wrong with a line's end or with the first line is told as soon as it is there, the rest
  * with the end of the head.

@@ -212,7 +212,7 @@ bool network_is_public(const struct net_address *address)
 	else if (memcmp(address->bytes, six_to_four, sizeof six_to_four) == 0)
 		memcpy(inner.bytes + 12, address->bytes + 2, 4);
 	else
-		return true;
+		return is_v4(address) || address->bytes[0] >> 5 == 1; /* 2000::/3, RFC 4291 */
 	return !is_special(&inner);
 }
 

@@ -76,7 +76,7 @@ static void carried(struct run *run, const struct gateway_msg *msg)
 {
 	struct carried carried = {
 		.host = msg->host,
-		.port = msg->port,
+		.port = strcmp(msg->host, GATEWAY_OTHERS) == 0 ? 0 : msg->port,
 		.connections = msg->count,
 		.sent = msg->sent,
 		.received = msg->received,

@@ -211,12 +211,28 @@ static void other_versions_are_bad(void)
 	CHECK(BAD("GET /\n"));
 }
 
+/* Servers step over empty lines and take any method: what follows is a connection of requests. */
+static void a_short_method_behind_an_empty_line(void)
+{
+	static const char *const begins[] = { "\r\nX", "\nXY", "\r\n\r\nGE", "\r_", "\n-", "X",
+		"A_B" };
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		char text[128];
+		int len =
+			snprintf(text, sizeof text, "%s / HTTP/1.1\r\n" HOST "\r\n" GET, begins[i]);
+		CHECK(look_at(80, text, (size_t)len).verdict != HTTP_OTHER);
+		len = snprintf(text, sizeof text, "%s /\001 HTTP/1.1\r\n", begins[i]);
+		CHECK(look_at(80, text, (size_t)len).verdict == HTTP_BAD);
+	}
+	CHECK(BAD("PROXY TCP4 10.0.0.1 10.0.0.2 1 80\r\n" GET));
+}
+
 static void what_is_no_request_is_told_soon(void)
 {
 	static const char *const texts[] = { "\001", "\377", "{", "\"", "EHLO allowed.test\r\n",
 		"QUIT\r\n", "QUIT\n", "SSH-2.0-OpenSSH_9.2p1 x\r\n", "SSH-2.0-OpenSSH\r\n",
 		"*1\r\n$4\r\nPING\r\n", "!\001", "CONNECT {\"verbose\":false}\r\n", "get key\r\n",
-		"OPTIONS rtsp://allowed.test/ RTSP/1.0\r\n", "0\014", "0\014\002\001", "0 \002\001",
+		"OPTIONS rtsp://allowed.test/ RTSP/1.0\r\n", "0\014\002\001", "0 \002\001",
 		"\034\001", "\r\nquit\r\n", "\t\001", "a\tb\r\n", "GET/", "GET:" };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct end end = look_at(80, texts[i], strlen(texts[i]));
@@ -233,6 +249,7 @@ static void what_is_no_request_is_told_soon(void)
 	}
 	CHECK(LOOK("0032git-upload-pack /x.git\0host=allowed.test\0") == HTTP_OTHER);
 	CHECK(LOOK("G") == HTTP_MORE);
+	CHECK(LOOK("0\014") == HTTP_MORE);
 	CHECK(LOOK("EHLO allowed.test") == HTTP_MORE);
 	CHECK(LOOK("\r\n") == HTTP_MORE);
 	CHECK(LOOK("GET\r") == HTTP_MORE);
@@ -310,7 +327,11 @@ static void a_body_has_its_length(void)
 {
 	CHECK(PASSES("POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nGET /" GET, 2));
 	CHECK(PASSES(
-		"GET / HTTP/1.1\r\n" HOST "content-length:\t0007 \r\n\r\n\n\0\n\r\n\r\n" GET, 2));
+		"PUT / HTTP/1.1\r\n" HOST "content-length:\t0007 \r\n\r\n\n\0\n\r\n\r\n" GET, 2));
+	/* Some servers read no body there, but the next request. */
+	CHECK(BAD("GET / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nabcde"));
+	CHECK(BAD("HEAD / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+	CHECK(PASSES("GET / HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n" GET, 2));
 	CHECK(PASSES("POST / HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n" GET, 2));
 	CHECK(PASSES("POST / HTTP/1.1\r\n" HOST "\r\n" GET, 2)); /* none is no body */
 	CHECK(PASSES("DELETE / HTTP/1.1\r\n" HOST "\r\n" GET "HEAD / HTTP/1.1\r\n" HOST "\r\n", 3));
@@ -572,6 +593,7 @@ int main(void)
 	RUN(connect_is_for_another_host);
 	RUN(old_requests_may_have_no_host);
 	RUN(other_versions_are_bad);
+	RUN(a_short_method_behind_an_empty_line);
 	RUN(what_is_no_request_is_told_soon);
 	RUN(what_some_take_for_a_request_is_bad);
 	RUN(lines_end_in_one_way);
