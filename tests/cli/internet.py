@@ -20,7 +20,14 @@ DIR/log gets a line for each event, written before the answer goes out:
     tls ADDRESS NAME                            a ClientHello, "-" without a name
     http ADDRESS PORT METHOD TARGET HOST        a request, "-" without a Host field
 
-DIR/packets gets the first bytes of every packet (8 MiB of them in all; none if DIR/quiet is there).
+Ports that DIR/without has, one a line, are left to a test's own servers.
+
+DIR/packets gets the first bytes of every packet (8 MiB of them in all), and DIR/passed a line for each new
+combination that any packet has, in the order of their coming; neither if DIR/quiet is there:
+
+    PROTOCOL FROM PORT TO PORT                  port 0 where the protocol has none
+    lost N                                      so many packets were not seen
+
 DIR/ready is there when everything listens. HTTP: /size/N answers with N bytes, /www/... with files
 below DIR/www, an Upgrade with 101 and then what it gets; all else with "METHOD TARGET HOST".
 """
@@ -67,6 +74,8 @@ SILENT = {"silent.test"}
 TYPES = {1: "A", 28: "AAAA"}
 
 PACKETS_MAX = 8 << 20
+PROTOCOLS = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6", 132: "sctp"}
+SOL_PACKET, PACKET_STATISTICS, SO_RCVBUFFORCE = 263, 6, 33
 
 
 class Internet:
@@ -255,16 +264,47 @@ def tls_context(net):
     return context
 
 
-def keep_packets(net):
+def passed(kind, data):
+    """One packet's line in DIR/passed."""
+    if kind == 0x0800 and len(data) >= 20:
+        family, proto, ends, rest = socket.AF_INET, data[9], data[12:20], data[(data[0] & 15) * 4:]
+    elif kind == 0x86DD and len(data) >= 40:
+        family, proto, ends, rest = socket.AF_INET6, data[6], data[8:40], data[40:]
+    else:
+        return f"ether {kind:#x} 0 - 0"
+    half = len(ends) // 2
+    ports = struct.unpack(">HH", rest[:4]) if proto in (6, 17, 132, 136) and len(rest) >= 4 else (0, 0)
+    return (f"{PROTOCOLS.get(proto, proto)} {socket.inet_ntop(family, ends[:half])} {ports[0]}"
+            f" {socket.inet_ntop(family, ends[half:])} {ports[1]}")
+
+
+def keep_packets(net, sock):
     """Of everything that any interface of this namespace carries; on the loopback once."""
-    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-    kept = 0
-    with open(net.place + "/packets", "ab", buffering=0) as file:
-        while kept < PACKETS_MAX:
+    kept, seen = 0, set()
+    with open(net.place + "/packets", "ab", buffering=0) as file, \
+            open(net.place + "/passed", "ab", buffering=0) as lines:
+        while True:
             data, sender = sock.recvfrom(512)
-            if sender[2] != 4:  # PACKET_OUTGOING: seen once more when it arrives
+            if sender[2] == 4:  # PACKET_OUTGOING: seen once more when it arrives
+                continue
+            if kept < PACKETS_MAX:
                 file.write(data)
                 kept += len(data)
+            line = passed(sender[1], data[14:])
+            if line in seen:
+                continue
+            seen.add(line)
+            lost, = struct.unpack("4xI", sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+            lines.write((f"lost {lost}\n" if lost else "").encode() + line.encode() + b"\n")
+
+
+def packets():
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
+    except OSError:
+        pass  # the user's half: what the buffer does not take is counted
+    return sock
 
 
 def start(function, *args):
@@ -279,19 +319,20 @@ def main():
         sys.exit("the parent is gone")
     net = Internet(sys.argv[1])
     if not os.path.exists(net.place + "/quiet"):
-        start(keep_packets, net)
-    datagrams = socket.socket(Server.address_family, socket.SOCK_DGRAM)
-    if Server.address_family == socket.AF_INET6:
-        datagrams.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    datagrams.bind(("", 53))
-    servers = [Server(net, 53, Names), Server(net, 80, Web), Server(net, 8080, Web)]
-    servers += [Server(net, port, Echo) for port in (7, 22, 5432)]
+        start(keep_packets, net, packets())
+    with open(net.place + "/without") as file:
+        without = {int(port) for port in file}
     tls = tls_context(net)
-    if tls:
-        servers.append(Server(net, 443, Web, tls))
-    for server in servers:
-        start(server.serve_forever)
-    start(serve_datagrams, net, datagrams)
+    services = {53: Names, 80: Web, 443: Web if tls else None, 8080: Web, 7: Echo, 22: Echo, 5432: Echo}
+    for port, handler in services.items():
+        if handler and port not in without:
+            start(Server(net, port, handler, tls if port == 443 else None).serve_forever)
+    if 53 not in without:
+        datagrams = socket.socket(Server.address_family, socket.SOCK_DGRAM)
+        if Server.address_family == socket.AF_INET6:
+            datagrams.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        datagrams.bind(("", 53))
+        start(serve_datagrams, net, datagrams)
     open(net.place + "/ready", "w").close()
     threading.Event().wait()
 

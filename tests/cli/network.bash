@@ -50,8 +50,8 @@ done
 [ ! -d /run/nscd ] || mount -t tmpfs none /run/nscd
 exec "$2" -I -S "$3" "$1" "$4"'
 
-# internet: starts it; $net is its directory. AGENTBOX is the program in there from now on. With "quiet" as the
-# argument no packets are kept, which a test of much data does not want.
+# internet [quiet] [PORT...]: starts it; $net is its directory. AGENTBOX is the program in there from now on. With
+# "quiet" no packets are kept, which a test of much data does not want. The ports are left to `serve`.
 internet() {
 	local how=(-nm) enter=(-n -m) parent=$BASHPID
 	needs ip nsenter unshare python3
@@ -61,7 +61,11 @@ internet() {
 	fi
 	net=$top/net
 	mkdir -p "$net/www"
-	[ "${1-}" != quiet ] || touch "$net/quiet"
+	[ "${1-}" != quiet ] || {
+		touch "$net/quiet"
+		shift
+	}
+	printf '%s\n' "$@" | grep . >"$net/without" || true
 	make_certificates
 	[ ! -e "$BATS_FILE_TMPDIR/tls/cert.pem" ] || cp "$BATS_FILE_TMPDIR"/tls/{ca,cert,key}.pem "$net/"
 	: >"$net/log"
@@ -117,4 +121,68 @@ count_logged() {
 		cat -v "$net/log" >&2
 		fail "the log has $n times $1, expected $2"
 	}
+}
+
+# serve NAME ADDRESS PORT COMMAND...: a server of the distribution on this internet, which ends with the test. Its
+# words are in $net/NAME.words. Waits until it takes connections there.
+serve() {
+	local name=$1 address=$2 port=$3 pid
+	shift 3
+	"${there[@]}" "$PWD" setpriv --pdeathsig KILL "$@" </dev/null >"$net/$name.words" 2>&1 3>&- &
+	pid=$!
+	disown "$pid"
+	for _ in $(seq "$(slow 300)"); do
+		! there bash -c ": <>'/dev/tcp/$address/$port'" 2>/dev/null || return 0
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	cat "$net/$name.words" >&2
+	fail "$name does not begin"
+}
+
+# all_passed: waits until everything that has left so far is in $net/passed, by a datagram of the test's own, and
+# that nothing was missed.
+marks=40000
+all_passed() {
+	marks=$((marks + 1))
+	there bash -c "echo >'/dev/udp/192.0.2.9/$marks'"
+	for _ in $(seq "$(slow 300)"); do
+		! grep -q " 192.0.2.9 $marks$" "$net/passed" || break
+		sleep 0.05
+	done
+	grep -q " 192.0.2.9 $marks$" "$net/passed" || fail "the packets are not seen" || return
+	not grep '^lost' "$net/passed"
+}
+
+# none_left [PATTERN]: but for what matches, no packet has left any box since the internet began.
+none_left() {
+	all_passed || return
+	not grep -vE " 192\\.0\\.2\\.9 ${1+|$1}" "$net/passed" >&2 || fail "packets have left"
+}
+
+# $gateway: the child of $runner that is neither the box's first process, which has a number of its own inside, nor
+# the resolver; "" while there is none.
+find_gateway() {
+	local pid
+	gateway=''
+	for pid in $(pgrep -P "$runner"); do
+		[ "$(awk '/^NSpid/ {print NF}' "/proc/$pid/status")" = 2 ] || continue
+		[ "$(cat "/proc/$pid/comm")" = agentbox-resolv ] || gateway=$pid
+	done
+}
+
+allow() {
+	policy_is <<<"network: {allow: [$1]}"
+}
+
+# carried HOST PORT N: the result has N connections to it, with bytes both ways.
+carried() {
+	want "[.network[] | select(.host == \"$1\" and .port == $2)] | length == 1 and .[0].connections == $3
+		and .[0].sent_bytes > 0 and .[0].received_bytes > 0"
+}
+
+# refused LAYER TARGET REASON
+refused() {
+	want "[.violations[] | select(.layer == \"$1\" and .target == \"$2\" and .reason == \"$3\" and .certain
+		and .count >= 1 and .rule == \"network.allow\")] | length > 0"
 }

@@ -2,18 +2,6 @@
 load helpers
 load network
 
-# carried HOST PORT N: the result has N connections to it, with bytes both ways.
-carried() {
-	want "[.network[] | select(.host == \"$1\" and .port == $2)] | length == 1 and .[0].connections == $3
-		and .[0].sent_bytes > 0 and .[0].received_bytes > 0"
-}
-
-# refused LAYER TARGET REASON
-refused() {
-	want "[.violations[] | select(.layer == \"$1\" and .target == \"$2\" and .reason == \"$3\" and .certain
-		and .count >= 1 and .rule == \"network.allow\")] | length > 0"
-}
-
 # talk HOST PORT TEXT...: sends each text (with \n and the like) in a piece of its own over one connection and
 # ends its side; prints what comes back (without CR) until the end or 5 seconds of silence, "reset" where it
 # ends so. Where there is no name or no connection, it fails and says that.
@@ -68,21 +56,6 @@ for name in sys.argv[3:]:
 
 query() {
 	box -- python3 -I -S -c "$query" "$@"
-}
-
-# $gateway: the child of $runner that is neither the box's first process, which has a number of its own inside, nor
-# the resolver; "" while there is none.
-find_gateway() {
-	local pid
-	gateway=''
-	for pid in $(pgrep -P "$runner"); do
-		[ "$(awk '/^NSpid/ {print NF}' "/proc/$pid/status")" = 2 ] || continue
-		[ "$(cat "/proc/$pid/comm")" = agentbox-resolv ] || gateway=$pid
-	done
-}
-
-allow() {
-	policy_is <<<"network: {allow: [$1]}"
 }
 
 @test "A26: the box's resolver file is its own, and localhost and listed names are found" {
