@@ -16,13 +16,32 @@
 #include <sys/socket.h>
 
 #define LOOPBACK_INDEX 1 /* the first interface of every network namespace */
+#define DUMMY_ADDRESS  0xc0000008
 #define BACKLOG        4096
 #define FREEBIND       78 /* IPV6_FREEBIND of linux/in6.h, Linux 4.15 */
+
+/* One request to the kernel's routing. 0 or -errno. */
+static int ask_kernel(int netlink, const struct nlmsghdr *ask)
+{
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr error;
+		char rest[256];
+	} answer;
+	ssize_t n = send(netlink, ask, ask->nlmsg_len, 0);
+	if (n >= 0)
+		n = recv(netlink, &answer, sizeof answer, 0);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < offsetof(typeof(answer), rest) || answer.head.nlmsg_type != NLMSG_ERROR)
+		return -EPROTO;
+	return answer.error.error;
+}
 
 /* `local default dev lo`. 0 or -errno. */
 static int make_local(int netlink, unsigned char family)
 {
-	struct {
+	const struct {
 		struct nlmsghdr head;
 		struct rtmsg route;
 		struct rtattr attr;
@@ -39,19 +58,32 @@ static int make_local(int netlink, unsigned char family)
 		.attr = { .rta_len = RTA_LENGTH(sizeof(uint32_t)), .rta_type = RTA_OIF },
 		.index = LOOPBACK_INDEX,
 	};
-	struct {
+	return ask_kernel(netlink, &ask.head);
+}
+
+/*
+ * `address add 192.0.0.8/32 dev lo`, the dummy address of RFC 7600. C libraries look for IPv4
+ * addresses with AI_ADDRCONFIG only where there is one that is not the loopback's. 0 or -errno.
+ */
+static int give_address(int netlink)
+{
+	const struct {
 		struct nlmsghdr head;
-		struct nlmsgerr error;
-		char rest[256];
-	} answer;
-	ssize_t n = send(netlink, &ask, sizeof ask, 0);
-	if (n >= 0)
-		n = recv(netlink, &answer, sizeof answer, 0);
-	if (n < 0)
-		return -errno;
-	if ((size_t)n < offsetof(typeof(answer), rest) || answer.head.nlmsg_type != NLMSG_ERROR)
-		return -EPROTO;
-	return answer.error.error;
+		struct ifaddrmsg address;
+		struct rtattr attr;
+		uint32_t value;
+	} ask = {
+		.head = { .nlmsg_len = sizeof ask,
+			.nlmsg_type = RTM_NEWADDR,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_ACK },
+		.address = { .ifa_family = AF_INET,
+			.ifa_prefixlen = 32,
+			.ifa_scope = RT_SCOPE_UNIVERSE,
+			.ifa_index = LOOPBACK_INDEX },
+		.attr = { .rta_len = RTA_LENGTH(sizeof(uint32_t)), .rta_type = IFA_LOCAL },
+		.value = htonl(DUMMY_ADDRESS),
+	};
+	return ask_kernel(netlink, &ask.head);
 }
 
 /*
@@ -64,7 +96,8 @@ static int make_all_local(void)
 	if (netlink < 0)
 		return -errno;
 	(void)make_local(netlink, AF_INET6);
-	return make_local(netlink, AF_INET);
+	int r = make_local(netlink, AF_INET);
+	return r < 0 ? r : give_address(netlink);
 }
 
 static bool set(int sock, int level, int option)
