@@ -181,7 +181,7 @@ for at in (\"allowed.test\", 22), (\"10.1.2.3\", 5432): print(s.create_connectio
 		    for how, n, t in list:
 		        if how not in hows or n > 8 << 20 or not least <= t < 60 * int(os.environ["SLOW"]):
 		            print(name, how, n, t)
-		print("served", served > 3, worst < 20)
+		print("served", served > 3, worst < 20 * int(os.environ["SLOW"]))
 	END
 	box --wall "$(slow 150)s" -e "SLOW=$AGENTBOX_SLOW" -- python3 -I -S hostile.py
 	want_exit 0 'served True True'
@@ -223,7 +223,8 @@ for at in (\"allowed.test\", 22), (\"10.1.2.3\", 5432): print(s.create_connectio
 	for way in stays ends; do
 		rm -f "$top/out/"*
 		began=$(date +%s%3N)
-		in_background --wall 6s -- python3 -I -S still.py "$way"
+		# What ends has time for it, also on a busy machine.
+		in_background --wall "$([ "$way" = stays ] && echo 6 || slow 60)s" -- python3 -I -S still.py "$way"
 		until_there "$top/out/there"
 		find_gateway
 		kill -STOP "$gateway"
@@ -233,12 +234,12 @@ for at in (\"allowed.test\", 22), (\"10.1.2.3\", 5432): print(s.create_connectio
 		took_ms=$(($(date +%s%3N) - began))
 		keep_result "$result"
 		quickly 20000
-		want '.stdout == "TimeoutError\n"' '.network == []' '[.warnings[].code] == ["gateway_ended"]'
+		want '.network == []' '[.warnings[].code] == ["gateway_ended"]'
 		if [ "$way" = stays ]; then
-			want '.status == "timeout" and .limits_hit == ["wall"]'
+			want '.status == "timeout" and .limits_hit == ["wall"]' '.stdout | IN("", "TimeoutError\n")'
 			[ "$code" = 124 ]
 		else
-			want_exit 0
+			want_exit 0 TimeoutError
 		fi
 		not kill -0 "$gateway" 2>/dev/null
 	done
