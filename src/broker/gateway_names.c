@@ -27,6 +27,15 @@ static void stream_close(struct gateway *gw, struct stream *stream)
 	}
 }
 
+/* Who has ended its side may still wait for answers. */
+static bool stream_waits(const struct gateway *gw, const struct stream *stream)
+{
+	for (size_t i = 0; gw->asker_count && i < QUESTIONS_MAX; i++)
+		if (gw->askers[i].used && gw->askers[i].stream == stream)
+			return true;
+	return false;
+}
+
 /* From the address that the question went to: a client believes no other. */
 static void send_datagram(struct gateway *gw, const struct asker *asker, void *data, size_t len)
 {
@@ -101,6 +110,8 @@ void names_answer(struct gateway *gw, const struct name *name)
 		asker->used = false;
 		gw->asker_count--;
 		answer_name(gw, asker, name);
+		if (asker->stream && asker->stream->ended && !stream_waits(gw, asker->stream))
+			stream_close(gw, asker->stream);
 	}
 }
 
@@ -275,7 +286,9 @@ void stream_turn(struct gateway *gw, struct stream *stream)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			stream_close(gw, stream);
+			stream->ended = n == 0 && stream_waits(gw, stream);
+			if (!stream->ended)
+				stream_close(gw, stream);
 			return;
 		}
 		stream->len += (size_t)n;

@@ -93,6 +93,7 @@ struct asker {
 struct stream {
 	struct source source;
 	int64_t when;
+	bool ended; /* the client's side has; answers are waited for */
 	size_t len; /* read of the next message, its length in front */
 	uint8_t data[2 + DNS_MESSAGE_MAX];
 };

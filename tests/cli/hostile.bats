@@ -80,7 +80,7 @@ for at in (\"allowed.test\", 22), (\"10.1.2.3\", 5432): print(s.create_connectio
 	needs landlock openssl
 	internet quiet
 	cp "$net/ca.pem" .
-	allow allowed.test
+	allow 'allowed.test, "*.allowed.test:80"'
 	cat >hostile.py <<-'END'
 		import os, random, socket, ssl, struct, threading, time
 		ends, began = {}, time.monotonic()
@@ -140,6 +140,7 @@ for at in (\"allowed.test\", 22), (\"10.1.2.3\", 5432): print(s.create_connectio
 		case("dns bytewise", 53, send=bytewise(framed), slowly=0.005)
 		case("dns endless", 53, send=endless(b"\xff\xff", b"\xff" * 65535))
 		case("dns half", 53, send=[framed], shut=True)
+		case("dns new", 53, send=[framed.replace(b"\0\x1e", b"\0\x20", 1).replace(b"\7a", b"\1n\7a")], shut=True)
 		case("dns short", 53, send=[b"\0\0" * 100 + b"\0\1a"], shut=True)
 		case("dns part", 53, 80, send=[framed[:7]])
 		random.seed(1)
@@ -174,8 +175,8 @@ for at in (\"allowed.test\", 22), (\"10.1.2.3\", 5432): print(s.create_connectio
 		# How each may end, and after how many seconds at least: what is held has 30.
 		expected = {"bytewise": ("data", 0), "half": ("reset end", 0), "part": ("reset end", 25), "drops": ("reset", 25),
 		    "slow": ("reset", 25), "endless": ("reset end", 0), "line": ("reset", 0), "short": ("reset end", 0),
-		    "dns half": ("data", 0), "dns part": ("reset end", 0)}
-		assert len(ends) == 16, ends.keys()
+		    "dns half": ("data", 0), "new": ("data", 0), "dns part": ("reset end", 0)}
+		assert len(ends) == 17, ends.keys()
 		for name, list in ends.items():
 		    hows, least = expected.get(name) or expected[name.split()[1]]
 		    for how, n, t in list:
