@@ -68,6 +68,7 @@ repository() {
 		    print("asyncio", (await reader.read()).splitlines()[-1])
 		asyncio.run(asyncio.wait_for(fetch(), 20))
 	END
+	# shellcheck disable=SC2016 # for the shell inside
 	box -- sh -c 'for s in http https; do
 		curl -sS --cacert ca.pem $s://allowed.test/file && wget -q -O - --ca-certificate=ca.pem $s://allowed.test/file
 	done; python3 -I fetch.py'
@@ -118,11 +119,13 @@ print(sorted({(a[0].name, a[4][0][:4]) for f in (0, 2) for a in socket.getaddrin
 	cp key.pub "$net/authorized"
 	echo "allowed.test $(cat "$net/host.pub")" >known
 	# The place that the package's script makes at the machine's start, and that root's server wants.
+	# shellcheck disable=SC2016
 	local begin='exec /usr/sbin/sshd -D -e -f "$0"'
 	[ "$(id -u)" != 0 ] || begin="mount -t tmpfs none /run && mkdir /run/sshd && $begin"
 	[ "$(id -u)" != 0 ] || set -- unshare -m
 	serve sshd 203.0.113.1 22 "$@" sh -c "$begin" "$net/sshd.conf"
 	allow '"allowed.test:443", "allowed.test:22"'
+	# shellcheck disable=SC2016
 	box -e GIT_SSL_CAINFO="$PWD/ca.pem" -e "GIT_SSH_COMMAND=ssh -F none -i key -o UserKnownHostsFile=known -o BatchMode=yes" \
 		-e "from=$(id -un)@allowed.test$net" -- sh -c 'git clone -q https://allowed.test/r.git /tmp/a && cat /tmp/a/file &&
 			git clone -q "ssh://$from/www/r.git" /tmp/b && git -C /tmp/b log --format=%s'

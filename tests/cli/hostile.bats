@@ -232,6 +232,7 @@ for at in (\"allowed.test\", 22), (\"10.1.2.3\", 5432): print(s.create_connectio
 		touch "$top/out/stopped"
 		code=0
 		wait "$runner" || code=$?
+		# shellcheck disable=SC2034 # for quickly
 		took_ms=$(($(date +%s%3N) - began))
 		keep_result "$result"
 		quickly 20000
