@@ -45,16 +45,20 @@ static enum step broken(struct flow *flow, int error)
 void flow_init(struct flow *flow, int box, int out, struct flow_pipes *pipes)
 {
 	*flow = (struct flow){ .sock = { box, out }, .pipes = pipes };
-	int on = 1;
-	for (int side = FLOW_BOX; side <= FLOW_OUT; side++) {
+	for (int side = FLOW_BOX; side <= FLOW_OUT; side++)
 		flow->way[side].pipe[0] = flow->way[side].pipe[1] = -1;
-		/* The sender has decided what a piece is. */
-		setsockopt(flow->sock[side], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-		/* Without it an urgent byte is left out of what is read, whenever its mark comes:
-		 * the bytes behind one that was looked at would change their places. */
-		setsockopt(flow->sock[side], SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
-	}
 	flow->way[FLOW_OUT].may = FLOW_ALL;
+}
+
+int flow_prepare(int sock)
+{
+	int on = 1;
+	/* The sender has decided what a piece is. */
+	if (setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0)
+		return -errno;
+	/* Without it an urgent byte is left out of what is read, whenever its mark comes: the bytes
+	 * behind one that was looked at would change their places. */
+	return setsockopt(sock, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on) < 0 ? -errno : 0;
 }
 
 void flow_ready(struct flow *flow, enum flow_side side, uint32_t events)
@@ -65,6 +69,8 @@ void flow_ready(struct flow *flow, enum flow_side side, uint32_t events)
 		flow->way[other(side)].writable = true;
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		flow->hangup[side] = true;
+	if (events & EPOLLPRI)
+		flow->urgent[side] = true;
 	if (events & EPOLLERR)
 		flow->failed[side] = true;
 }
@@ -91,6 +97,17 @@ static enum step nothing_there(struct flow *flow, enum flow_side side, int error
 		return broken(flow, errno);
 	way->ended = true;
 	return STEP_WAIT;
+}
+
+/*
+ * Less came than was asked for: there is no more, and what comes later is an event of its own
+ * (epoll(7)). But an urgent mark parts what is there, and behind the last byte may be the end, of
+ * which there was an event already.
+ */
+static void note_short(struct flow *flow, enum flow_side side)
+{
+	if (!flow->urgent[side] && !flow->hangup[side])
+		flow->way[side].readable = false;
 }
 
 /* Look at what is there. Returns the count, 0 when none: *ret tells how to go on. */
@@ -148,7 +165,9 @@ static enum step pass_piece(struct flow *flow, enum flow_side side, uint8_t *scr
 	/* When it carries much and there is no pipe for it, larger pieces take fewer calls. */
 	size_t max = way->busy ? FLOW_GATE_MAX : PIECE;
 	enum step step;
-	size_t len = look(flow, side, scratch, way->may < max ? (size_t)way->may : max, &step);
+	if (way->may < max)
+		max = (size_t)way->may;
+	size_t len = look(flow, side, scratch, max, &step);
 	if (!len)
 		return step;
 	way->busy = len >= PIECE;
@@ -159,6 +178,9 @@ static enum step pass_piece(struct flow *flow, enum flow_side side, uint8_t *scr
 		way->may -= sent;
 	if (side == FLOW_OUT && flow->watch && !flow->watch(flow->owner, scratch, sent))
 		flow->watch = NULL;
+	/* With the rest of it unsent it is looked at again, and then by what was known now. */
+	if (len < max && sent == len)
+		note_short(flow, side);
 	return take(flow, side, scratch, sent) == STEP_BREAK ? STEP_BREAK : step;
 }
 
@@ -256,6 +278,8 @@ static size_t take_more(struct flow *flow, uint8_t *scratch, size_t len, enum st
 {
 	size_t max = len < PIECE ? PIECE : FLOW_GATE_MAX;
 	ssize_t n = recv(flow->sock[FLOW_BOX], scratch + len, max - len, MSG_DONTWAIT);
+	if (n > 0 && (size_t)n < max - len)
+		note_short(flow, FLOW_BOX);
 	if (n > 0)
 		return (size_t)n;
 	if (n == 0 && len)

@@ -66,6 +66,7 @@ struct flow {
 	int sock[2];            /* by flow_side; owned */
 	struct flow_way way[2]; /* [FLOW_BOX]: from the box outwards */
 	bool hangup[2];         /* the side sends no more than what is there */
+	bool urgent[2];         /* it has sent urgent data; what is read may be parted */
 	bool failed[2];         /* the side was reset or has failed; what is there still passes */
 	bool hold, ask;         /* the gate said FLOW_HOLD; it is to be asked again */
 	int error;              /* errno of the first failure */
@@ -95,7 +96,13 @@ void flow_pipes_init(struct flow_pipes *pipes);
 void flow_pipes_close(struct flow_pipes *pipes);
 
 /*
- * Both sockets are stream sockets, non-blocking, and connected; for `out`, connect(2) may be in
+ * What a flow needs of a socket. Accepted ones have it from the listening one, so that it costs
+ * nothing with each connection. 0 or -errno.
+ */
+int flow_prepare(int sock);
+
+/*
+ * Both sockets are stream sockets, prepared, non-blocking, and connected; for `out`, connect(2) may be in
  * progress. Takes them over. Gate, watch and owner are set afterwards, before the first
  * flow_move(); the gate must not be set or taken away later (FLOW_ALL ends it).
  */
@@ -103,10 +110,11 @@ void flow_init(struct flow *flow, int box, int out, struct flow_pipes *pipes);
 
 /*
  * A socket's readiness is noted, as edge-triggered epoll tells it; both are registered for
- * FLOW_EVENTS. flow_move() then moves what can be moved. scratch: FLOW_GATE_MAX bytes that hold
+ * FLOW_EVENTS, at the latest when what flow_ready() was told without an event has been moved.
+ * flow_move() then moves what can be moved. scratch: FLOW_GATE_MAX bytes that hold
  * nothing between two calls.
  */
-#define FLOW_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+#define FLOW_EVENTS (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 void flow_ready(struct flow *flow, enum flow_side side, uint32_t events);
 enum flow_state flow_move(struct flow *flow, uint8_t *scratch);
 

@@ -40,10 +40,11 @@ static void take_socket(struct gateway *gw, int fd)
 		       : n <= NETWORK_REFUSALS ? SOURCE_REFUSALS
 					       : SOURCE_LISTEN;
 	source->fd = fd;
+	bool listens = source->kind == SOURCE_LISTEN;
 	/* Connections wait where there is no room for them, so their sockets tell of each but once.
 	 */
-	uint32_t once = source->kind == SOURCE_LISTEN ? EPOLLET : 0;
-	if (gateway_watch(gw, source, EPOLLIN | once) < 0)
+	uint32_t once = listens ? EPOLLET : 0;
+	if ((listens && flow_prepare(fd) < 0) || gateway_watch(gw, source, EPOLLIN | once) < 0)
 		fd_close(&source->fd);
 }
 
@@ -196,6 +197,7 @@ static void loop(struct gateway *gw)
 		}
 		resume(gw);
 		bury(gw);
+		dial_spare(gw);
 	}
 }
 
@@ -243,6 +245,8 @@ static struct gateway *set_up(const struct plan *plan, int sock)
 	gw->network = &plan->reach;
 	gw->control = (struct source){ SOURCE_CONTROL, CONTROL };
 	gw->resolver = (struct source){ SOURCE_RESOLVER, -1 };
+	for (size_t i = 0; i < SPARES; i++)
+		gw->spares[i].fd = -1;
 	flow_pipes_init(&gw->pipes);
 	gw->now = gateway_now();
 	return gateway_watch(gw, &gw->control, EPOLLIN | EPOLLET) < 0 ? NULL : gw;

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -59,40 +58,35 @@ static void choose(struct gateway *gw, struct conn *conn)
 		tell_failed(gw, name->text, conn->port, EHOSTUNREACH);
 }
 
-/* Fill rule, name, port and addresses; false: refused, and on record. */
-static bool decide(struct gateway *gw, struct conn *conn)
+/* Fill rule, name and addresses; false: refused, and on record. */
+static bool decide(struct gateway *gw, struct conn *conn, const struct net_address *to)
 {
-	struct net_address to;
 	char text[NETWORK_ADDRESS_SIZE];
-	if (dialled(conn->box.fd, &to, &conn->port) < 0)
-		return false;
-	conn->name = name_of_address(gw, &to);
+	conn->name = name_of_address(gw, to);
 	if (conn->name) {
 		conn->rule = network_by_name(gw->network, conn->name->text, conn->port);
 		if (conn->rule)
 			choose(gw, conn);
 	} else {
-		conn->rule = network_by_address(gw->network, &to, conn->port);
-		conn->addresses[conn->count++] = to;
+		conn->rule = network_by_address(gw->network, to, conn->port);
+		conn->addresses[conn->count++] = *to;
 	}
-	if (!conn->rule && !network_is_loopback(&to))
+	if (!conn->rule && !network_is_loopback(to))
 		tell_refused(gw, GATEWAY_NOT_LISTED,
-			conn->name ? conn->name->text : network_words(&to, text), conn->port);
+			conn->name ? conn->name->text : network_words(to, text), conn->port);
 	conn->checks =
 		conn->rule && conn->name && !conn->rule->any_name && !conn->rule->host_loopback;
 	return conn->rule && conn->count > 0;
 }
 
 /* The service of names by streams, unless the policy has a host with that very port. */
-static bool is_for_names(struct gateway *gw, int fd)
+static bool is_for_names(struct gateway *gw, const struct net_address *to, uint16_t port)
 {
-	struct net_address to;
-	uint16_t port = 0;
-	if (dialled(fd, &to, &port) < 0 || port != NETWORK_NAMES_PORT)
+	if (port != NETWORK_NAMES_PORT)
 		return false;
-	const struct name *name = name_of_address(gw, &to);
+	const struct name *name = name_of_address(gw, to);
 	return name ? !network_by_name(gw->network, name->text, port)
-		    : !network_by_address(gw->network, &to, port);
+		    : !network_by_address(gw->network, to, port);
 }
 
 static void add(struct gateway *gw, struct conn *conn)
@@ -107,7 +101,13 @@ static void add(struct gateway *gw, struct conn *conn)
 
 static void take(struct gateway *gw, int fd)
 {
-	if (is_for_names(gw, fd)) {
+	struct net_address to;
+	uint16_t port = 0;
+	if (dialled(fd, &to, &port) < 0) {
+		reset(fd);
+		return;
+	}
+	if (is_for_names(gw, &to, port)) {
 		stream_open(gw, fd);
 		return;
 	}
@@ -119,9 +119,10 @@ static void take(struct gateway *gw, int fd)
 	conn->box = (struct source){ SOURCE_BOX, fd };
 	conn->out = (struct source){ SOURCE_OUT, -1 };
 	conn->state = CONN_DIALS;
+	conn->port = port;
 	conn->refused = GATEWAY_MALFORMED; /* unless the gate knows better */
 	conn->when = gw->now;
-	if (!decide(gw, conn)) {
+	if (!decide(gw, conn, &to)) {
 		reset(fd);
 		free(conn);
 		return;
@@ -147,12 +148,8 @@ void relay_accept(struct gateway *gw, struct source *listener)
 	}
 }
 
-void relay_connected(struct gateway *gw, struct conn *conn)
+void relay_connected(struct gateway *gw, struct conn *conn, uint32_t events)
 {
-	int on = 1;
-	(void)setsockopt(conn->box.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	(void)setsockopt(conn->out.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	(void)setsockopt(conn->out.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	conn->state = CONN_FLOWS;
 	conn->when = gw->now;
 	flow_init(&conn->flow, conn->box.fd, conn->out.fd, &gw->pipes);
@@ -162,10 +159,16 @@ void relay_connected(struct gateway *gw, struct conn *conn)
 		conn->flow.owner = conn;
 	}
 	tell_connected(gw, conn);
-	/* The event that told of the connection will not come again; the box's socket has had none.
-	 */
-	flow_ready(&conn->flow, FLOW_OUT, EPOLLIN | EPOLLOUT);
-	if (gateway_watch(gw, &conn->box, FLOW_EVENTS) < 0)
+	/* The event that told of the connection will not come again. The box's first bytes are most
+	 * often there: they are on their way before the sockets are watched. */
+	flow_ready(&conn->flow, FLOW_OUT, events | EPOLLOUT);
+	flow_ready(&conn->flow, FLOW_BOX, EPOLLIN | EPOLLOUT);
+	relay_move(gw, conn);
+	if (conn->state != CONN_FLOWS)
+		return;
+	/* What has come meanwhile is an event then. */
+	if (gateway_watch(gw, &conn->box, FLOW_EVENTS) < 0 ||
+		(!events && gateway_watch(gw, &conn->out, FLOW_EVENTS) < 0))
 		relay_end(gw, conn, true);
 }
 
@@ -232,7 +235,7 @@ void relay_move(struct gateway *gw, struct conn *conn)
 void relay_ready(struct gateway *gw, struct conn *conn, enum flow_side side, uint32_t events)
 {
 	if (conn->state == CONN_DIALS && side == FLOW_OUT) {
-		dial_ready(gw, conn);
+		dial_ready(gw, conn, events);
 		return;
 	}
 	if (conn->state != CONN_FLOWS)

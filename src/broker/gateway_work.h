@@ -135,6 +135,13 @@ struct row {
 	char *host;
 };
 
+/* A socket for the next connection, made while nothing waits: IPv4's and IPv6's. */
+#define SPARES 2
+struct spare {
+	bool used; /* one was needed since the last was made */
+	int fd;    /* -1: there is none */
+};
+
 struct gateway {
 	const struct network_plan *network;
 	int epoll;
@@ -161,6 +168,7 @@ struct gateway {
 	struct conn *conns, *again, *dead;
 	size_t conn_count, conns_max;
 	struct flow_pipes pipes;
+	struct spare spares[SPARES];
 	uint8_t *scratch; /* FLOW_GATE_MAX bytes */
 
 	struct row rows[GATEWAY_ROWS_MAX];
@@ -204,12 +212,16 @@ void relay_ready(struct gateway *gw, struct conn *conn, enum flow_side side, uin
 void relay_move(struct gateway *gw, struct conn *conn);
 void relay_end(struct gateway *gw, struct conn *conn, bool reset);
 void relay_tick(struct gateway *gw);
-/* The addresses are there: the first one that can be reached becomes the flow's other end. */
-void relay_connected(struct gateway *gw, struct conn *conn);
+/*
+ * The host is reached. events: what is known of its socket; 0: it is not watched yet.
+ */
+void relay_connected(struct gateway *gw, struct conn *conn, uint32_t events);
 
 /* gateway_dial.c */
+/* The next of the addresses; the first one that can be reached becomes the flow's other end. */
 void dial_next(struct gateway *gw, struct conn *conn);
-void dial_ready(struct gateway *gw, struct conn *conn);
+void dial_ready(struct gateway *gw, struct conn *conn, uint32_t events);
+void dial_spare(struct gateway *gw); /* at the end of a turn */
 
 /* gateway_gate.c */
 flow_gate gate_look;

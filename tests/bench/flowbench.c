@@ -56,7 +56,7 @@ static void take_one(struct bench *bench)
 		return;
 	int out = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct link *link = calloc(1, sizeof *link);
-	if (out < 0 || !link)
+	if (out < 0 || !link || flow_prepare(out) < 0)
 		die("flowbench: a connection");
 	(void)!connect(out, (struct sockaddr *)&bench->to, sizeof bench->to);
 	flow_init(&link->flow, box, out, &bench->pipes);
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	bench.epoll = epoll_create1(EPOLL_CLOEXEC);
 	bench.listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (bind(bench.listener, (struct sockaddr *)&here, len) < 0 ||
-		listen(bench.listener, 512) < 0 ||
+		listen(bench.listener, 512) < 0 || flow_prepare(bench.listener) < 0 ||
 		getsockname(bench.listener, (struct sockaddr *)&here, &len) < 0 ||
 		epoll_ctl(bench.epoll, EPOLL_CTL_ADD, bench.listener, &event) < 0)
 		die("flowbench: listen");

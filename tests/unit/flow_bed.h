@@ -75,6 +75,8 @@ static inline void patience(struct bed *bed)
 static inline void bed_flow(struct bed *bed, int box, int out)
 {
 	bed->state = FLOW_RUNNING;
+	/* Other stream sockets have not all that TCP has. */
+	(void)flow_prepare(box), (void)flow_prepare(out);
 	flow_init(&bed->flow, box, out, &bed->pipes);
 	bed->epoll = epoll_create1(EPOLL_CLOEXEC);
 	for (int side = FLOW_BOX; side <= FLOW_OUT; side++) {
