@@ -102,8 +102,8 @@ void flow_pipes_close(struct flow_pipes *pipes);
 int flow_prepare(int sock);
 
 /*
- * Both sockets are stream sockets, prepared, non-blocking, and connected; for `out`, connect(2) may be in
- * progress. Takes them over. Gate, watch and owner are set afterwards, before the first
+ * Both sockets are stream sockets, prepared, non-blocking, and connected; for `out`, connect(2) may
+ * be in progress. Takes them over. Gate, watch and owner are set afterwards, before the first
  * flow_move(); the gate must not be set or taken away later (FLOW_ALL ends it).
  */
 void flow_init(struct flow *flow, int box, int out, struct flow_pipes *pipes);

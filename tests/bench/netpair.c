@@ -1,13 +1,15 @@
 /*
  * netpair: the two ends of a measured connection.
  *
- *	netpair server [PORT]                            prints its port, on 127.0.0.1
+ *	netpair server [PORT [ADDRESS]]                  prints its port, on 127.0.0.1 or ADDRESS
  *	netpair client HOST PORT TEST CONNECTIONS MS     prints one figure
  *
- * TEST is send or fetch (bytes a second of all connections together, counted by the end that
- *reads), round (microseconds from 1 KiB sent to 1 KiB come back on one open connection, the median)
- *or connect (microseconds from connect(2) to the first byte of an answer, the median). CONNECTIONS
- * counts for the first two.
+ * TEST is one of
+ *	send, fetch  bytes a second of all connections together, counted by the end that reads
+ *	round        microseconds from 1 KiB sent to 1 KiB come back, the median
+ *	connect      microseconds from connect(2) to the first byte of an answer, the median
+ *	hold         the count of connections that have each carried 1 KiB; they stay open so long
+ * CONNECTIONS counts for send, fetch and hold.
  *
  * The first byte of a connection tells the server what to do. Each end is one process around one
  * epoll, so that both cost the same however many connections there are.
@@ -25,14 +27,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PIECE   131072
-#define MESSAGE 1024
-#define MOST    64
-#define SAMPLES 200000
+#define PIECE     131072
+#define MESSAGE   1024
+#define MOST      64
+#define SAMPLES   200000
+#define HELD_MOST 4096
 
 static char data[PIECE];
 
@@ -126,15 +130,15 @@ static void serve(int epoll, struct served *served)
 	}
 }
 
-static _Noreturn void server(uint16_t port)
+static _Noreturn void server(uint16_t port, const char *where)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-		.sin_port = htons(port) };
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
 	socklen_t len = sizeof address;
 	int on = 1, epoll = watcher();
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (inet_pton(AF_INET, where, &address.sin_addr) != 1)
+		die("inet_pton");
 	if (bind(listener, (struct sockaddr *)&address, len) < 0 || listen(listener, 512) < 0 ||
 		getsockname(listener, (struct sockaddr *)&address, &len) < 0)
 		die("listen");
@@ -252,6 +256,30 @@ static double rounds(bool connect_each, double seconds)
 	return median(samples, count);
 }
 
+/* As many descriptors as may be. */
+static void raise_limit(void)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		die("getrlimit");
+	files.rlim_cur = files.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+		die("setrlimit");
+}
+
+static void hold(int count, double seconds)
+{
+	for (int i = 0; i < count; i++) {
+		int fd = reach('R');
+		if (send(fd, data, MESSAGE, MSG_NOSIGNAL) != MESSAGE)
+			die("send");
+		read_whole(fd, data, MESSAGE);
+	}
+	printf("%d\n", count);
+	fflush(stdout);
+	usleep((useconds_t)(seconds * 1e6));
+}
+
 static int client(char **arg)
 {
 	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
@@ -261,9 +289,15 @@ static int client(char **arg)
 		fprintf(stderr, "netpair: %s: %s\n", arg[0], gai_strerror(wrong));
 		return 1;
 	}
-	if (count < 1 || count > MOST || seconds <= 0) {
-		fprintf(stderr, "netpair: 1 to %d connections, a time above 0\n", MOST);
+	bool holds = strcmp(arg[2], "hold") == 0;
+	if (count < 1 || count > (holds ? HELD_MOST : MOST) || seconds <= 0) {
+		fprintf(stderr, "netpair: 1 to %d connections, a time above 0\n",
+			holds ? HELD_MOST : MOST);
 		return 1;
+	}
+	if (holds) {
+		hold(count, seconds);
+		return 0;
 	}
 	if (strcmp(arg[2], "send") == 0 || strcmp(arg[2], "fetch") == 0)
 		figure = bulk(arg[2][0] == 's', count, seconds);
@@ -276,12 +310,13 @@ static int client(char **arg)
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);
-	if (argc >= 2 && argc <= 3 && strcmp(argv[1], "server") == 0)
-		server((uint16_t)(argc > 2 ? atoi(argv[2]) : 0));
+	raise_limit();
+	if (argc >= 2 && argc <= 4 && strcmp(argv[1], "server") == 0)
+		server((uint16_t)(argc > 2 ? atoi(argv[2]) : 0), argc > 3 ? argv[3] : "127.0.0.1");
 	if (argc == 7 && strcmp(argv[1], "client") == 0)
 		return client(argv + 2);
 	fprintf(stderr,
-		"usage: netpair server [PORT]\n"
-		"       netpair client HOST PORT send|fetch|round|connect CONNECTIONS MS\n");
+		"usage: netpair server [PORT [ADDRESS]]\n"
+		"       netpair client HOST PORT send|fetch|round|connect|hold CONNECTIONS MS\n");
 	return 2;
 }
