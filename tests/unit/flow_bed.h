@@ -72,6 +72,14 @@ static inline void patience(struct bed *bed)
 	bed->until = now.tv_sec + PATIENCE;
 }
 
+static inline void bed_watch(struct bed *bed)
+{
+	for (int side = FLOW_BOX; side <= FLOW_OUT; side++) {
+		struct epoll_event event = { .events = FLOW_EVENTS, .data.u32 = (uint32_t)side };
+		epoll_ctl(bed->epoll, EPOLL_CTL_ADD, bed->flow.sock[side], &event);
+	}
+}
+
 static inline void bed_flow(struct bed *bed, int box, int out)
 {
 	bed->state = FLOW_RUNNING;
@@ -79,10 +87,7 @@ static inline void bed_flow(struct bed *bed, int box, int out)
 	(void)flow_prepare(box), (void)flow_prepare(out);
 	flow_init(&bed->flow, box, out, &bed->pipes);
 	bed->epoll = epoll_create1(EPOLL_CLOEXEC);
-	for (int side = FLOW_BOX; side <= FLOW_OUT; side++) {
-		struct epoll_event event = { .events = FLOW_EVENTS, .data.u32 = (uint32_t)side };
-		epoll_ctl(bed->epoll, EPOLL_CTL_ADD, bed->flow.sock[side], &event);
-	}
+	bed_watch(bed);
 	patience(bed);
 }
 

@@ -124,10 +124,7 @@ static void a_connection_that_takes_its_time(void)
 	close(bed->epoll);
 	bed->epoll = epoll_create1(EPOLL_CLOEXEC);
 	(void)!connect(out, (struct sockaddr *)&address, sizeof address);
-	for (int side = FLOW_BOX; side <= FLOW_OUT; side++) {
-		struct epoll_event event = { .events = FLOW_EVENTS, .data.u32 = (uint32_t)side };
-		epoll_ctl(bed->epoll, EPOLL_CTL_ADD, bed->flow.sock[side], &event);
-	}
+	bed_watch(bed);
 	bed->end[FLOW_OUT] = accept4(from, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	CHECK(heard(bed, FLOW_OUT, "early"));
 	CHECK(hear(bed, FLOW_OUT, &byte, 1) == 0);
@@ -146,6 +143,32 @@ static void urgent_data_passes_in_its_place(void)
 	char byte;
 	CHECK(hear(bed, FLOW_OUT, &byte, 1) == 0);
 	bed_free(bed);
+}
+
+/* As the gateway does with the box's first bytes. */
+static void bytes_may_move_before_the_sockets_are_watched(void)
+{
+	for (int urgent = 0; urgent < 2; urgent++) {
+		struct bed *bed = bed_make(0);
+		char byte;
+		close(bed->epoll);
+		bed->epoll = epoll_create1(EPOLL_CLOEXEC);
+		CHECK(send(bed->end[FLOW_BOX], "ab", 2, 0) == 2);
+		CHECK(send(bed->end[FLOW_BOX], "c", 1, urgent ? MSG_OOB : 0) == 1);
+		CHECK(send(bed->end[FLOW_BOX], "de", 2, 0) == 2);
+		flow_ready(&bed->flow, FLOW_BOX, EPOLLIN | EPOLLOUT);
+		flow_ready(&bed->flow, FLOW_OUT, EPOLLOUT);
+		CHECK(flow_move(&bed->flow, bed->scratch) == FLOW_RUNNING);
+		CHECK(bed->flow.way[FLOW_BOX].bytes > 0);
+		CHECK(send(bed->end[FLOW_BOX], "f", 1, 0) == 1);
+		bed_watch(bed);
+		CHECK(heard(bed, FLOW_OUT, "abcdef"));
+		say(bed, FLOW_OUT, "yes", 3);
+		CHECK(heard(bed, FLOW_BOX, "yes"));
+		shutdown(bed->end[FLOW_BOX], SHUT_WR);
+		CHECK(hear(bed, FLOW_OUT, &byte, 1) == 0);
+		bed_free(bed);
+	}
 }
 
 /* --- much --- */
@@ -334,6 +357,7 @@ int main(void)
 	RUN(a_connection_that_is_refused);
 	RUN(a_connection_that_takes_its_time);
 	RUN(urgent_data_passes_in_its_place);
+	RUN(bytes_may_move_before_the_sockets_are_watched);
 	RUN(sixty_four_mebibytes_pass_unchanged);
 	RUN(both_ways_at_once);
 	RUN(pieces_of_every_kind);
