@@ -289,6 +289,8 @@ void stream_turn(struct gateway *gw, struct stream *stream)
 			stream->ended = n == 0 && stream_waits(gw, stream);
 			if (!stream->ended)
 				stream_close(gw, stream);
+			else /* or its end would be told again and again */
+				(void)epoll_ctl(gw->epoll, EPOLL_CTL_DEL, stream->source.fd, NULL);
 			return;
 		}
 		stream->len += (size_t)n;
