@@ -40,7 +40,7 @@ _agentbox_options() {
 	case $1 in
 	run)
 		with_value="--policy -p --workspace -C --session --cwd --env -e --wall --cpu --cpus --memory
-			--pids --disk --output --open-files --file-size --lang --code --result --result-fd"
+			--pids --disk --output --open-files --file-size --lang --code --result --result-fd --ports-fd"
 		without="--stdin -i --tty --pretty --keep-changes --apply --dry-run --quiet -q --verbose -v --help -h"
 		;;
 	check) with_value="" without="--verbose -v --help -h" ;;

@@ -42,7 +42,7 @@ end
 # Where the command of `run` begins among the words before the cursor; nothing before that.
 function __agentbox_command_at
     set -l with_value --policy -p --workspace -C --session --cwd --env -e --wall --cpu --cpus --memory --pids \
-        --disk --output --open-files --file-size --lang --code --result --result-fd
+        --disk --output --open-files --file-size --lang --code --result --result-fd --ports-fd
     set -l words (commandline -opc)
     set -l at 3
     while test $at -le (count $words)
@@ -112,6 +112,7 @@ complete -c agentbox -n __agentbox_in_run_options -l lang -x -a '(__agentbox_lan
 complete -c agentbox -n __agentbox_in_run_options -l code -x -d 'The snippet, or - for stdin'
 complete -c agentbox -n __agentbox_in_run_options -l result -r -F -d 'File for the result'
 complete -c agentbox -n __agentbox_in_run_options -l result-fd -x -d 'Descriptor for the result'
+complete -c agentbox -n __agentbox_in_run_options -l ports-fd -x -d 'Descriptor for the published ports'
 complete -c agentbox -n __agentbox_in_run_options -l tty -d 'Give the command a terminal'
 complete -c agentbox -n __agentbox_in_run_options -l keep-changes -d 'Keep what was changed'
 complete -c agentbox -n __agentbox_in_run_options -l apply -d 'Bring changes to the host on success'

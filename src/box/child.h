@@ -115,6 +115,12 @@ void reaper_start(struct child *child, int setup);
  */
 long descendants_signal(int signal, pid_t except);
 
+/*
+ * stage_sockets.c: send the supervisor a TCP socket of the box's network, for a client of a
+ * published port. One that it cannot make is not sent. False: that is no family of TCP's.
+ */
+bool sockets_spare(const struct child *child, int family);
+
 /* Report to the supervisor and end this process. */
 _Noreturn void child_die(const struct child *child, enum stage stage, struct err *err);
 

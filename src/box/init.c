@@ -123,8 +123,8 @@ static void reap(struct child *child)
 }
 
 /*
- * A word from the supervisor: pass a signal to all, make the process that renames, or in a kept box
- * one for a command; anything else, or its death, ends the box.
+ * A word from the supervisor: pass a signal to all, make the process that renames, a socket, or in
+ * a kept box a process for a command; anything else, or its death, ends the box.
  */
 static void listen(struct child *child)
 {
@@ -143,6 +143,9 @@ static void listen(struct child *child)
 		close(fd);
 		return;
 	}
+	if (r == 1 && msg.kind == SYNC_WANTED && child->plan->reach.publish_count &&
+		sockets_spare(child, msg.family))
+		return;
 	if (r != 1 || msg.kind != SYNC_SIGNAL || msg.signal <= 0 || msg.signal >= NSIG)
 		_exit(125);
 	kill(-1, msg.signal);

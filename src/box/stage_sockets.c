@@ -219,6 +219,21 @@ static int give_refusals(const struct child *child, struct err *err)
 	return 0;
 }
 
+bool sockets_spare(const struct child *child, int family)
+{
+	if (family != AF_INET && family != AF_INET6)
+		return false;
+	struct sync_msg msg = { .magic = SYNC_MAGIC, .kind = SYNC_SPARE };
+	msg.family = family;
+	AUTO_FD sock = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Without IPv6: one that cannot connect there either. */
+	if (sock < 0 && errno == EAFNOSUPPORT)
+		sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock >= 0)
+		(void)sync_send(child->status_fd, &msg, sock);
+	return true;
+}
+
 /*
  * needs: loopback
  * leaves: with hosts that are allowed: all addresses are the box's own; the supervisor has been

@@ -34,6 +34,8 @@ static size_t size_of(uint32_t kind)
 		return HEAD + sizeof(struct sync_gone);
 	case SYNC_SIGNAL:
 	case SYNC_ANSWER:
+	case SYNC_WANTED:
+	case SYNC_SPARE:
 		return HEAD + sizeof(int32_t);
 	}
 	return 0;
@@ -47,8 +49,8 @@ int sync_send(int sock, const struct sync_msg *msg, int fd)
 static bool kind_has_fd(uint32_t kind)
 {
 	return kind == SYNC_FDS || kind == SYNC_EXECING || kind == SYNC_LAYER ||
-	       kind == SYNC_RENAMES || kind == SYNC_SOCKET || kind == SYNC_JOIN ||
-	       kind == SYNC_JOINED || kind == SYNC_HELLO;
+	       kind == SYNC_RENAMES || kind == SYNC_SOCKET || kind == SYNC_SPARE ||
+	       kind == SYNC_JOIN || kind == SYNC_JOINED || kind == SYNC_HELLO;
 }
 
 int sync_check(const void *data, uint64_t len, int fd_count)

@@ -14,6 +14,8 @@
  *	   |<= setup: end of file: execve worked ===========================|
  *	   |-- status: SIGNAL (pass a signal to all of the box) ->|
  *	   |-- status: RENAMES (make the process that renames, with its socket) ->|
+ *	   |-- status: WANTED (a TCP socket, please, for a client of a published port) ->|
+ *	   |<- status: SPARE (it) ---|
  *	   |<- status: ENDED (wait status, usage) ---|   the command has ended
  *	   |<- status: GONE (leftovers) -------------|   all other processes are reaped
  *	   |<= status: end of file, init's pidfd readable
@@ -64,6 +66,8 @@ enum sync_kind {
 	SYNC_TREES,  /* setup, downwards, once: as many descriptors as there are grants */
 	SYNC_GROUPS, /* setup, downwards, once: init enters its v1 groups by these, in order */
 	SYNC_RENAMES, /* status, downwards: one descriptor, the renamer's end (see renames.h) */
+	SYNC_WANTED,  /* status, downwards: family */
+	SYNC_SPARE,   /* status: family, one descriptor: a socket that is not connected */
 	/* A keeper may be of an older agentbox than who comes: these keep their numbers. */
 	SYNC_HELLO = 32, /* to the keeper, first: one descriptor, the session's lock, to write */
 	SYNC_JOIN,       /* to the keeper, and from it to init: one descriptor, a reaper's setup */
@@ -96,6 +100,7 @@ struct sync_msg {
 		struct sync_gone gone;
 		int32_t signal;
 		int32_t answer; /* -errno; or to JOIN how many groups follow the layers in TREES */
+		int32_t family; /* AF_INET or AF_INET6 */
 	};
 };
 

@@ -58,6 +58,10 @@ static void control_turn(struct gateway *gw)
 			take_socket(gw, fd);
 		else if (msg.kind == GATEWAY_RESOLVER)
 			resolver_take(gw, fd);
+		else if (msg.kind == GATEWAY_PUBLISH)
+			publish_take(gw, fd, msg.port);
+		else if (msg.kind == GATEWAY_SPARE)
+			publish_spare(gw, fd, msg.family);
 		else
 			fd_close(&fd);
 	}
@@ -71,6 +75,7 @@ static void control_turn(struct gateway *gw)
 	for (size_t i = 0; i < gw->socket_count; i++)
 		if (gw->sockets[i].kind == SOURCE_LISTEN)
 			relay_accept(gw, &gw->sockets[i]);
+	publish_end(gw);
 }
 
 static void dispatch(struct gateway *gw, struct source *source, uint32_t events)
@@ -91,6 +96,10 @@ static void dispatch(struct gateway *gw, struct source *source, uint32_t events)
 		return;
 	case SOURCE_LISTEN:
 		relay_accept(gw, source);
+		return;
+	case SOURCE_PUBLISHED:
+		publish_accept(gw,
+			(struct published *)((char *)source - offsetof(struct published, source)));
 		return;
 	case SOURCE_STREAM:
 		stream_turn(
@@ -150,6 +159,7 @@ static void resume(struct gateway *gw)
 	for (size_t i = 0; i < gw->socket_count; i++)
 		if (gw->sockets[i].kind == SOURCE_LISTEN)
 			relay_accept(gw, &gw->sockets[i]);
+	publish_resume(gw);
 }
 
 static int time_out(const struct gateway *gw)

@@ -1,14 +1,17 @@
 /*
- * gateway: the process that is the box's network where a policy allows some hosts. It serves the
- * sockets that the box's init has opened (see plan/network.h), in the host's network, and nothing
- * else connects the two. So its death leaves the box without any network.
+ * gateway: the process that is the box's network where a policy allows some hosts or publishes
+ * ports. It serves the sockets that the box's init has opened (see plan/network.h), in the host's
+ * network, and nothing else connects the two. So its death leaves the box without any network.
  *
  *	supervisor                                     gateway
  *	   |-- SOCKET (each of the box's, in their order) -->|
  *	   |<- READY (it is confined) -----------------------|
  *	   |<- RESOLVE (start the resolver, please) ---------|
  *	   |-- RESOLVER (its socket, see resolve.h) -------->|
- *	   |<- REFUSED, CARRIED, FAILED (what happened) -----|
+ *	   |-- PUBLISH (each listening socket of the host's; the command runs) ->|
+ *	   |<- WANTED (a socket of the box's, for one of its clients) -|
+ *	   |-- SPARE (it) ---------------------------------->|
+ *	   |<- REFUSED, CARRIED, FAILED, SERVED, UNANSWERED (what happened) -|
  *	   |== end of file: the box is gone ================>|
  *	   |<- the last of these; then it ends --------------|
  *
@@ -34,6 +37,12 @@ enum gateway_kind {
 	GATEWAY_CARRIED,    /* up: host, port, count, sent, received: since the last time */
 	GATEWAY_FAILED,     /* up: host, port, errnum: a host that is allowed was not reached */
 	GATEWAY_FULL,       /* up: NETWORK_NAMES_MAX names were asked for, more are refused */
+	GATEWAY_PUBLISH,    /* down: one descriptor, which listens; port of the box */
+	GATEWAY_SPARE,      /* down: one descriptor, not connected yet; family */
+	GATEWAY_WANTED,     /* up: family */
+	GATEWAY_SERVED,     /* up: as CARRIED, of a published port of the box */
+	GATEWAY_UNANSWERED, /* up: port, count: no server inside took the connection */
+	GATEWAY_KIND_END_,
 };
 
 /* X(name, word of the result) */
@@ -61,7 +70,7 @@ struct gateway_msg {
 	uint32_t magic, kind;
 	uint32_t reason; /* enum gateway_reason */
 	uint16_t port;   /* 0: it was a look-up */
-	uint16_t pad;
+	uint16_t family; /* AF_INET or AF_INET6 */
 	int32_t errnum;
 	uint32_t pad_too;
 	uint64_t count, sent, received; /* connections or refusals; bytes */
@@ -71,6 +80,9 @@ struct gateway_msg {
 /* Rows of which the gateway tells; what has none of its own goes to one of that name. */
 #define GATEWAY_ROWS_MAX 512
 #define GATEWAY_OTHERS   "others"
+
+/* Clients of published ports that wait for a socket of the box's at once; others wait outside. */
+#define GATEWAY_WANTED_MAX 64
 
 /*
  * Make the process; *ret_sock is the supervisor's end, non-blocking, *ret_pid a child to be waited

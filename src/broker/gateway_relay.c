@@ -148,6 +148,21 @@ void relay_accept(struct gateway *gw, struct source *listener)
 	}
 }
 
+struct conn *relay_client(struct gateway *gw, const struct published *published, int fd)
+{
+	struct conn *conn = calloc(1, sizeof *conn);
+	if (!conn) {
+		reset(fd);
+		return NULL;
+	}
+	conn->box = (struct source){ SOURCE_BOX, -1 };
+	conn->out = (struct source){ SOURCE_OUT, fd };
+	conn->published = published;
+	conn->port = published->port;
+	add(gw, conn);
+	return conn;
+}
+
 void relay_connected(struct gateway *gw, struct conn *conn, uint32_t events)
 {
 	conn->state = CONN_FLOWS;
@@ -159,28 +174,32 @@ void relay_connected(struct gateway *gw, struct conn *conn, uint32_t events)
 		conn->flow.owner = conn;
 	}
 	tell_connected(gw, conn);
-	/* The event that told of the connection will not come again. The box's first bytes are most
-	 * often there: they are on their way before the sockets are watched. */
-	flow_ready(&conn->flow, FLOW_OUT, events | EPOLLOUT);
-	flow_ready(&conn->flow, FLOW_BOX, EPOLLIN | EPOLLOUT);
+	/* The event that told of the connection will not come again. The first bytes of who
+	 * connected to us are most often there: they go on before the sockets are watched. */
+	enum flow_side dialled = conn->published ? FLOW_BOX : FLOW_OUT;
+	flow_ready(&conn->flow, dialled, events | EPOLLOUT);
+	flow_ready(&conn->flow, conn->published ? FLOW_OUT : FLOW_BOX, EPOLLIN | EPOLLOUT);
 	relay_move(gw, conn);
 	if (conn->state != CONN_FLOWS)
 		return;
 	/* What has come meanwhile is an event then. */
-	if (gateway_watch(gw, &conn->box, FLOW_EVENTS) < 0 ||
+	if (gateway_watch(gw, conn->published ? &conn->out : &conn->box, FLOW_EVENTS) < 0 ||
 		(!events && gateway_watch(gw, &conn->out, FLOW_EVENTS) < 0))
 		relay_end(gw, conn, true);
 }
 
 void relay_end(struct gateway *gw, struct conn *conn, bool with_reset)
 {
+	if (conn->published)
+		publish_forget(gw, conn);
 	if (conn->state == CONN_FLOWS) {
 		tell_bytes(gw, conn);
 		flow_close(&conn->flow, with_reset);
 	} else {
-		reset(conn->box.fd);
+		if (conn->box.fd >= 0)
+			reset(conn->box.fd);
 		if (conn->out.fd >= 0)
-			close(conn->out.fd);
+			reset(conn->out.fd);
 	}
 	conn->state = CONN_GONE;
 	if (conn->prev)
@@ -234,8 +253,11 @@ void relay_move(struct gateway *gw, struct conn *conn)
 
 void relay_ready(struct gateway *gw, struct conn *conn, enum flow_side side, uint32_t events)
 {
-	if (conn->state == CONN_DIALS && side == FLOW_OUT) {
-		dial_ready(gw, conn, events);
+	if (conn->state == CONN_DIALS && side == (conn->published ? FLOW_BOX : FLOW_OUT)) {
+		if (conn->published)
+			publish_ready(gw, conn, events);
+		else
+			dial_ready(gw, conn, events);
 		return;
 	}
 	if (conn->state != CONN_FLOWS)
@@ -259,6 +281,10 @@ void relay_tick(struct gateway *gw)
 	struct conn *next;
 	for (struct conn *conn = gw->conns; conn; conn = next) {
 		next = conn->next;
+		if (conn->published && conn->state != CONN_FLOWS) {
+			publish_late(gw, conn);
+			continue;
+		}
 		if (conn->state == CONN_DIALS) {
 			bool last = conn->tried == conn->count;
 			if (gw->now - conn->when > (last ? DIAL_MAX_NS : ATTEMPT_MAX_NS)) {

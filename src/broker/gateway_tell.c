@@ -118,11 +118,33 @@ void tell_failed(struct gateway *gw, const char *host, uint16_t port, int errnum
 	gw->untold = true;
 }
 
-void tell_connected(struct gateway *gw, struct conn *conn)
+/* Before the box can say anything, so that there is a place for each. */
+void tell_published(struct gateway *gw, struct published *published)
+{
+	static const char host[] = "127.0.0.1";
+	published->served = get(gw, GATEWAY_SERVED, 0, host, published->port);
+	published->unanswered = get(gw, GATEWAY_UNANSWERED, 0, host, published->port);
+}
+
+void tell_unanswered(struct gateway *gw, const struct published *published)
+{
+	if (!published->unanswered)
+		return;
+	published->unanswered->count++;
+	gw->untold = true;
+}
+
+/* The row of a connection that the box has made. */
+static struct row *carried(struct gateway *gw, const struct conn *conn)
 {
 	char text[NETWORK_ADDRESS_SIZE];
 	const char *host = conn->name ? conn->name->text : network_words(&conn->addresses[0], text);
-	conn->row = get(gw, GATEWAY_CARRIED, 0, host, conn->port);
+	return get(gw, GATEWAY_CARRIED, 0, host, conn->port);
+}
+
+void tell_connected(struct gateway *gw, struct conn *conn)
+{
+	conn->row = conn->published ? conn->published->served : carried(gw, conn);
 	if (!conn->row)
 		return;
 	conn->row->count++;

@@ -4,6 +4,7 @@
 #include "broker/gateway.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -29,6 +30,11 @@ int gateway_send(int sock, const struct gateway_msg *msg, int fd)
 	return message_send(sock, msg, size_of(msg), fd, MSG_DONTWAIT);
 }
 
+static bool is_family(uint16_t family)
+{
+	return family == AF_INET || family == AF_INET6;
+}
+
 int gateway_check(const void *data, uint64_t len, int fd_count)
 {
 	const size_t head = offsetof(struct gateway_msg, host);
@@ -41,6 +47,12 @@ int gateway_check(const void *data, uint64_t len, int fd_count)
 	if (len != (msg.host[sizeof msg.host - 1] ? 0 : size_of(&msg)))
 		return -EPROTO;
 	switch (msg.kind) {
+	case GATEWAY_PUBLISH:
+		return fd_count == 1 && len == head && msg.port ? 0 : -EPROTO;
+	case GATEWAY_SPARE:
+		return fd_count == 1 && len == head && is_family(msg.family) ? 0 : -EPROTO;
+	case GATEWAY_WANTED:
+		return fd_count == 0 && len == head && is_family(msg.family) ? 0 : -EPROTO;
 	case GATEWAY_SOCKET:
 		return fd_count == 1 && len == head ? 0 : -EPROTO;
 	case GATEWAY_RESOLVER:
@@ -52,6 +64,8 @@ int gateway_check(const void *data, uint64_t len, int fd_count)
 	case GATEWAY_REFUSED:
 	case GATEWAY_CARRIED:
 	case GATEWAY_FAILED:
+	case GATEWAY_SERVED:
+	case GATEWAY_UNANSWERED:
 		return fd_count == 0 && len > head && msg.errnum >= 0 ? 0 : -EPROTO;
 	}
 	return -EPROTO;

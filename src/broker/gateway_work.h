@@ -47,16 +47,18 @@
 #define HALF_MAX_NS     SECONDS(600)  /* the same when one direction has ended */
 #define STREAM_MAX_NS   SECONDS(10)   /* a connection of the name service, idle */
 #define LINGER_MAX_NS   SECONDS(1)    /* the box is gone: for what is on its way */
+#define SPARE_MAX_NS    SECONDS(10)   /* for a socket of the box's to come */
 
 /* What epoll's data points to; it says what became ready. */
 enum source_kind {
 	SOURCE_CONTROL,
 	SOURCE_RESOLVER,
-	SOURCE_NAMES,    /* the socket for questions as datagrams */
-	SOURCE_REFUSALS, /* the box's kernel says that it refused something */
-	SOURCE_LISTEN,   /* a listening socket */
-	SOURCE_STREAM,   /* a connection of the name service */
-	SOURCE_BOX,      /* a connection's sockets */
+	SOURCE_NAMES,     /* the socket for questions as datagrams */
+	SOURCE_REFUSALS,  /* the box's kernel says that it refused something */
+	SOURCE_LISTEN,    /* a listening socket of the box's */
+	SOURCE_PUBLISHED, /* one of the host's */
+	SOURCE_STREAM,    /* a connection of the name service */
+	SOURCE_BOX,       /* a connection's sockets */
 	SOURCE_OUT,
 };
 struct source {
@@ -98,12 +100,23 @@ struct stream {
 	uint8_t data[2 + DNS_MESSAGE_MAX];
 };
 
-enum conn_state { CONN_DIALS, CONN_FLOWS, CONN_GONE };
+/* A port of the box that the host's clients reach. */
+struct published {
+	struct source source;
+	uint16_t port;
+	struct row *served, *unanswered; /* NULL: no memory for it */
+};
+
+/* CONN_WAITS: a client of a published port, for a socket of the box's */
+enum conn_state { CONN_WAITS, CONN_DIALS, CONN_FLOWS, CONN_GONE };
 struct conn {
 	struct source box, out;
 	enum conn_state state;
-	struct conn *next, *prev; /* of all */
-	struct conn *again;       /* of those whose turn is not over */
+	struct conn *next, *prev;          /* of all */
+	struct conn *again;                /* of those whose turn is not over */
+	struct conn *later;                /* of those that wait for a socket */
+	const struct published *published; /* `out` is a client of it, `box` dials; NULL: as ever */
+	int family;                        /* of the socket that it waits for */
 	bool queued;
 	int64_t when; /* the last byte, or the beginning of an attempt */
 	const struct net_rule *rule;
@@ -127,7 +140,7 @@ struct conn {
 
 /* What the supervisor is told; only the sums that it has not been told yet. */
 struct row {
-	uint32_t kind; /* GATEWAY_REFUSED, GATEWAY_CARRIED, GATEWAY_FAILED */
+	uint32_t kind; /* GATEWAY_REFUSED, _CARRIED, _FAILED, _SERVED, _UNANSWERED */
 	uint32_t reason;
 	uint16_t port;
 	int32_t errnum;
@@ -153,6 +166,11 @@ struct gateway {
 	struct source sockets[SOCKETS_MAX];
 	size_t socket_count;
 	bool paused; /* no room for connections: the listening sockets are looked at later */
+
+	struct published published[NETWORK_PUBLISH_MAX];
+	size_t published_count;
+	struct conn *waiting; /* the first that wants a socket; in their order */
+	size_t waiting_count;
 
 	struct name *names[NETWORK_NAMES_MAX];
 	size_t name_count;
@@ -216,12 +234,25 @@ void relay_tick(struct gateway *gw);
  * The host is reached. events: what is known of its socket; 0: it is not watched yet.
  */
 void relay_connected(struct gateway *gw, struct conn *conn, uint32_t events);
+/* A connection of a client of a published port. NULL: no memory, and the client was reset. */
+struct conn *relay_client(struct gateway *gw, const struct published *published, int fd);
 
 /* gateway_dial.c */
 /* The next of the addresses; the first one that can be reached becomes the flow's other end. */
 void dial_next(struct gateway *gw, struct conn *conn);
 void dial_ready(struct gateway *gw, struct conn *conn, uint32_t events);
 void dial_spare(struct gateway *gw); /* at the end of a turn */
+
+/* gateway_publish.c */
+void publish_take(struct gateway *gw, int fd, uint16_t port); /* takes it over */
+void publish_accept(struct gateway *gw, struct published *published);
+void publish_resume(struct gateway *gw);                    /* look at all of them again */
+void publish_spare(struct gateway *gw, int fd, int family); /* takes it over */
+void publish_ready(struct gateway *gw, struct conn *conn, uint32_t events);
+void publish_late(
+	struct gateway *gw, struct conn *conn); /* it has waited or dialled for too long */
+void publish_forget(struct gateway *gw, struct conn *conn); /* it ends: it waits for nothing */
+void publish_end(struct gateway *gw);                       /* the box is gone: listen no more */
 
 /* gateway_gate.c */
 flow_gate gate_look;
@@ -232,6 +263,8 @@ void gate_refused(struct gateway *gw, const struct conn *conn); /* put it on rec
 void tell_refused(struct gateway *gw, enum gateway_reason reason, const char *host, uint16_t port);
 void tell_failed(struct gateway *gw, const char *host, uint16_t port, int errnum);
 void tell_connected(struct gateway *gw, struct conn *conn);
+void tell_published(struct gateway *gw, struct published *published);
+void tell_unanswered(struct gateway *gw, const struct published *published);
 void tell_bytes(struct gateway *gw, struct conn *conn);
 void tell_full(struct gateway *gw);
 /* Send what the supervisor does not know yet, as far as the socket takes it. */

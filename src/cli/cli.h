@@ -189,9 +189,10 @@ struct cli_run {
 	struct box box; /* from cli_run_start() to cli_run_end() */
 	struct run_record record;
 	struct run_layers layers;
-	struct request own;       /* what `request` points to */
-	bool live;                /* there is a box to be ended */
-	struct run_session *kept; /* whose box the command joins; NULL: it has one of its own */
+	struct request own;         /* what `request` points to */
+	bool live;                  /* there is a box to be ended */
+	struct run_session *kept;   /* whose box the command joins; NULL: it has one of its own */
+	struct published published; /* the host's ports that lead to the box */
 };
 void cli_run_init(struct cli_run *run);
 void cli_run_free(struct cli_run *run);
@@ -206,6 +207,9 @@ int cli_run_plan(const struct policy *policy, const struct request *request, str
  */
 int cli_run_prepare(const struct policy *policy, const struct request *request, struct cli_run *run,
 	struct err *err);
+
+/* Take the host's ports that the plan publishes; before cli_run_start(). As published_open(). */
+int cli_run_publish(struct cli_run *run, struct err *err);
 
 /*
  * box_spawn and supervise_run for the plan that is there. All failures end in run->result.

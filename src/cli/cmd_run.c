@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/keeper.h"
+#include "cli/ports.h"
 #include "cli/run_changes.h"
 #include "cli/run_request.h"
 #include "cli/run_session.h"
@@ -25,6 +26,7 @@ struct call {
 	struct place place;
 	struct run_session session;
 	int signal_fd;
+	int ports_fd;      /* --ports-fd; -1: none, or all is told */
 	sigset_t old_mask; /* the caller's, when there is a signal_fd */
 	struct cli_run run;
 	bool started; /* a box was made, or at least begun */
@@ -117,6 +119,20 @@ static int enter_session(struct call *call, struct err *err)
 	return name ? run_session_open(name, &call->arena, &call->session, &call->request, err) : 0;
 }
 
+/* The published ports are there before the box is, and whoever waits for them is told. */
+static int publish(struct call *call, struct err *err)
+{
+	if (cli_run_publish(&call->run, err) < 0)
+		return -1;
+	if (ports_tell(&call->ports_fd, &call->run.published, err) < 0) {
+		published_close(&call->run.published);
+		return -1;
+	}
+	if (asked(call, OPTION_run_verbose) && !asked(call, OPTION_run_quiet))
+		ports_say(&call->run.published);
+	return 0;
+}
+
 static void start(struct call *call)
 {
 	bool live = call->place.live;
@@ -149,6 +165,8 @@ static int perform(struct call *call, struct err *err)
 		*err = *call->cli->usage;
 		return -1;
 	}
+	if (ports_take(options, call->place.fd, &call->ports_fd, err) < 0)
+		return -1;
 	if (run_request(options, call->cli->environ, &call->arena, &call->words, &call->request,
 		    err) < 0)
 		return -1;
@@ -159,8 +177,11 @@ static int perform(struct call *call, struct err *err)
 	bool quiet = asked(call, OPTION_run_quiet);
 	if (asked(call, OPTION_run_verbose) && !quiet)
 		say_plan(call);
-	if (!asked(call, OPTION_run_dry_run))
-		start(call);
+	if (asked(call, OPTION_run_dry_run))
+		return 0;
+	if (publish(call, err) < 0)
+		return -1;
+	start(call);
 	return 0;
 }
 
@@ -295,7 +316,7 @@ static void give_back(struct call *call)
 
 int cmd_run(const struct cli *cli, struct err *err)
 {
-	struct call call = { .cli = cli, .place = PLACE_NONE, .signal_fd = -1 };
+	struct call call = { .cli = cli, .place = PLACE_NONE, .signal_fd = -1, .ports_fd = -1 };
 	cli_run_init(&call.run);
 	struct result *result = &call.run.result;
 	bool done = open_place(&call, err) == 0 && perform(&call, err) == 0;
@@ -306,6 +327,7 @@ int cmd_run(const struct cli *cli, struct err *err)
 	int status = deliver(&call, done && asked(&call, OPTION_run_dry_run), err);
 	place_close(&call.place);
 	fd_close(&call.signal_fd);
+	fd_close(&call.ports_fd);
 	collect(&call);
 	give_back(&call);
 	return status;

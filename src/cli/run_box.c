@@ -192,12 +192,25 @@ static void tell_copied(struct cli_run *run, const char *why)
 			why, (unsigned long long)(result->timing.setup_us / 1000)));
 }
 
+int cli_run_publish(struct cli_run *run, struct err *err)
+{
+	if (published_open(&run->plan.reach, &run->published, err) < 0)
+		return -1;
+	for (size_t i = 0; i < run->published.count; i++)
+		result_published(&run->result, run->published.ports[i].port,
+			run->published.ports[i].host_port);
+	return 0;
+}
+
 void cli_run_start(struct cli_run *run, const struct supervise_io *io)
 {
 	const char *why = is_forced(&run->plan) ? "as root: its file system takes no id map" : NULL;
-	attempt(run, io);
+	struct supervise_io with_ports = *io;
+	with_ports.published = &run->published;
+	attempt(run, &with_ports);
 	if (plan_copy(run, &why) == 0)
-		attempt(run, io);
+		attempt(run, &with_ports);
+	published_close(&run->published);
 	if (why)
 		tell_copied(run, why);
 	run_layers_collect(&run->layers, &run->plan, &run->box, &run->result);
@@ -226,7 +239,7 @@ int cli_run_box(const struct policy *policy, const struct request *request,
 	const struct supervise_io *io, struct cli_run *run)
 {
 	struct err err;
-	if (cli_run_prepare(policy, request, run, &err) < 0)
+	if (cli_run_prepare(policy, request, run, &err) < 0 || cli_run_publish(run, &err) < 0)
 		fail(run, &err);
 	else
 		cli_run_start(run, io);

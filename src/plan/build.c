@@ -84,14 +84,16 @@ static int refuse_root(struct builder *builder)
 static int refuse_kept(struct builder *builder)
 {
 	const struct policy *policy = builder->policy;
-	bool hosts = policy->network == NETWORK_ALLOW;
-	if (!builder->plan->keep || !(hosts || policy->limits.cpu_us.value))
+	bool hosts = policy->network == NETWORK_ALLOW, ports = policy->publish_count > 0;
+	if (!builder->plan->keep || !(hosts || ports || policy->limits.cpu_us.value))
 		return 0;
 	build_refuse(builder, ERR_unsupported,
-		hosts ? &policy->network_at : &policy->limits.cpu_us.at,
+		hosts || ports ? &policy->network_at : &policy->limits.cpu_us.at,
 		"'%s' cannot be held in a session that keeps its processes (%s:%d)",
-		hosts ? "network.allow" : "limits.cpu", policy->keep_processes_at.file,
-		policy->keep_processes_at.line);
+		hosts   ? "network.allow"
+		: ports ? "network.publish"
+			: "limits.cpu",
+		policy->keep_processes_at.file, policy->keep_processes_at.line);
 	return err_hint_set(builder->err, "session: {processes: drop}");
 }
 
@@ -141,7 +143,15 @@ static int build_namespaces(struct builder *builder)
 			"network.allow: more than %d different ports", NETWORK_PORTS_MAX);
 	if (plan->reach.rule_count)
 		plan->network = "allow";
-	return 0;
+	size_t clash = network_clash(&plan->reach);
+	if (clash == plan->reach.publish_count)
+		return 0;
+	build_refuse(builder, ERR_policy_invalid, &policy->publish[clash].at,
+		"port %u cannot be published: inside, the connections to hosts that network.allow "
+		"lists are taken there, so no server could listen",
+		policy->publish[clash].port);
+	return err_hint_set(builder->err, "have the server listen at another port, or list the "
+					  "hosts with the ports that are needed (NAME:443)");
 }
 
 static int build_filter(struct builder *builder, const struct filter *filter)

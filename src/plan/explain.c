@@ -129,6 +129,11 @@ static void put_network(struct words *words, const struct plan *plan)
 	words_policy_network(words, plan->policy);
 	if (plan->reach.rule_count)
 		put_gateway(words);
+	else if (plan->reach.publish_count)
+		words_line(words, "  held by: a network namespace without a way out; a gateway "
+				  "process outside of "
+				  "it,\n           which brings in the host's clients; seccomp "
+				  "refuses other");
 	else if (plan->namespaces & CLONE_NEWNET)
 		words_line(words,
 			"  held by: a network namespace without a way out; seccomp refuses other");

@@ -11,9 +11,6 @@ size_t plan_gaps(const struct policy *policy, struct plan_gap gaps[PLAN_GAPS_MAX
 		bool asked;
 		struct plan_gap gap;
 	} rows[PLAN_GAPS_MAX] = {
-		{ policy->publish_count > 0,
-			{ "network.publish", policy->publish ? &policy->publish[0].at : NULL,
-				not_yet, NULL } },
 		{ policy->tool_count > 0,
 			{ "tools", policy->tools ? &policy->tools[0].at : NULL, not_yet, NULL } },
 		{ policy->secret_count > 0,

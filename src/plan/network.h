@@ -34,6 +34,7 @@ struct net_rule {
 	     */
 
 /* A port of the box that is reachable on the host's 127.0.0.1. */
+#define NETWORK_PUBLISH_MAX 16
 struct network_publish {
 	uint16_t port;
 	uint16_t host_port; /* 0: any free one */
@@ -59,6 +60,12 @@ struct network_plan {
 static inline size_t network_sockets(const struct network_plan *network)
 {
 	return network->rule_count ? 2 + NETWORK_REFUSALS + network->port_count : 0;
+}
+
+/* Is there a gateway: has anything a way in or out? */
+static inline bool network_served(const struct network_plan *network)
+{
+	return network->rule_count || network->publish_count;
 }
 
 /*

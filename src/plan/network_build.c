@@ -33,6 +33,8 @@ static struct net_rule rule_of(const struct policy_host *host)
 	return rule;
 }
 
+_Static_assert(POLICY_PUBLISH_MAX == NETWORK_PUBLISH_MAX, "a policy's ports have room in the plan");
+
 static void publish(const struct policy *policy, struct arena *arena, struct network_plan *network)
 {
 	if (policy->publish_count == 0)
@@ -75,4 +77,15 @@ bool network_build(const struct policy *policy, struct arena *arena, struct netw
 	network.port_count = count;
 	*ret = network;
 	return true;
+}
+
+size_t network_clash(const struct network_plan *network)
+{
+	size_t i = 0;
+	while (i < network->publish_count &&
+		!(network->rule_count && (network->publish[i].port == NETWORK_NAMES_PORT ||
+						 known(network->ports, network->port_count,
+							 network->publish[i].port))))
+		i++;
+	return i;
 }

@@ -15,4 +15,10 @@
  */
 bool network_build(const struct policy *policy, struct arena *arena, struct network_plan *ret);
 
+/*
+ * The first port that is published and also one where the gateway listens inside for listed hosts,
+ * so that no server of the box's could; as an index into `publish`, whose count says: none.
+ */
+size_t network_clash(const struct network_plan *network);
+
 #endif

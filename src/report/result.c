@@ -237,6 +237,26 @@ void result_carried(struct result *result, const struct carried *carried)
 	result->carried[i].received += new.received;
 }
 
+void result_published(struct result *result, uint16_t port, uint16_t host_port)
+{
+	if (result->served_count < SERVED_MAX)
+		result->served[result->served_count++] =
+			(struct served){ .port = port, .host_port = host_port };
+}
+
+void result_served(struct result *result, const struct served *more)
+{
+	for (size_t i = 0; i < result->served_count; i++) {
+		struct served *row = &result->served[i];
+		if (row->port != more->port)
+			continue;
+		row->connections += more->connections;
+		row->unanswered += more->unanswered;
+		row->sent += more->sent;
+		row->received += more->received;
+	}
+}
+
 void result_warning(struct result *result, const char *code, const char *message)
 {
 	for (size_t i = 0; i < result->warning_count; i++)

@@ -92,6 +92,13 @@ struct carried {
 };
 #define CARRIED_MAX 256
 
+/* A port of the box that the host's clients reached at 127.0.0.1, host_port. */
+struct served {
+	uint16_t port, host_port;
+	uint64_t connections, unanswered, sent, received; /* bytes, as the box sees it */
+};
+#define SERVED_MAX 16
+
 struct warning {
 	const char *code, *message;
 };
@@ -113,6 +120,8 @@ struct result {
 	uint64_t violations_dropped; /* past VIOLATIONS_MAX; told as a warning */
 	struct carried *carried;     /* arena array; see result_carried */
 	size_t carried_count;
+	struct served served[SERVED_MAX]; /* see result_served */
+	size_t served_count;
 	struct warning *warnings;
 	size_t warning_count;
 	const struct changes *changes; /* NULL: nothing was written through a layer */
@@ -145,6 +154,12 @@ void result_violation(struct result *result, const struct violation *violation);
  * VIOLATION_OTHERS. The host is copied, as the strings of a violation are.
  */
 void result_carried(struct result *result, const struct carried *carried);
+/*
+ * A port that is published, with sums of 0; past SERVED_MAX of them nothing. And add to the sums of
+ * the one that has this `port`; without one, nothing.
+ */
+void result_published(struct result *result, uint16_t port, uint16_t host_port);
+void result_served(struct result *result, const struct served *more);
 /* Likewise; an equal one is not added again. */
 void result_warning(struct result *result, const char *code, const char *message);
 

@@ -161,6 +161,23 @@ static void put_carried(struct json *json, const struct result *result)
 	json_close(json);
 }
 
+static void put_served(struct json *json, const struct result *result)
+{
+	json_open_array(json, "published");
+	for (size_t i = 0; i < result->served_count; i++) {
+		const struct served *s = &result->served[i];
+		json_open_object(json, NULL);
+		json_put_uint(json, "port", s->port);
+		json_put_uint(json, "host_port", s->host_port);
+		json_put_uint(json, "connections", s->connections);
+		json_put_uint(json, "unanswered", s->unanswered);
+		json_put_uint(json, "sent_bytes", s->sent);
+		json_put_uint(json, "received_bytes", s->received);
+		json_close(json);
+	}
+	json_close(json);
+}
+
 static const char *cgroup_word(const struct plan *plan)
 {
 	static const char *const words[] = {
@@ -275,6 +292,7 @@ int result_write(const struct result *result, bool pretty, struct buf *out)
 	changes_put(&json, result->changes);
 	put_violations(&json, result);
 	put_carried(&json, result);
+	put_served(&json, result);
 	put_empty(&json, "tool_calls");
 	put_enforcement(&json, result->plan);
 	put_policy(&json, result->policy);

@@ -49,6 +49,7 @@ static void started(struct run *run)
 {
 	run->started = run_now();
 	terminal_start(run);
+	published_hand(run);
 	if (run->in.from >= 0 && run->in.to >= 0)
 		run->in.wait = INPUT_FROM;
 }
@@ -89,6 +90,8 @@ static void perform(struct run *run, unsigned actions)
 		run->box->layers[run->box->layer_count++] = fd_steal(&run->msg_fd);
 	if (actions & ACT_TAKE_SOCKET)
 		network_give(run);
+	if (actions & ACT_TAKE_SPARE)
+		published_spare(run);
 	if (actions & ACT_TAKE_LISTENER)
 		run->listener = fd_steal(&run->msg_fd);
 	if (actions & ACT_STARTED)

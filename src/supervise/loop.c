@@ -72,6 +72,8 @@ static bool read_message(struct run *run, int *sock, enum machine_event *ret_eve
 			*ret_event = EVENT_FAILED;
 		else if (!setup && run->msg.kind == SYNC_ENDED)
 			*ret_event = EVENT_ENDED;
+		else if (!setup && run->msg.kind == SYNC_SPARE && run->network.wanted > 0)
+			*ret_event = EVENT_SPARE;
 		else if (!setup && run->msg.kind == SYNC_GONE)
 			*ret_event = EVENT_GONE;
 		return true;

@@ -26,6 +26,7 @@
 	X(FDS, "the master of the box's terminal arrived")                                         \
 	X(LAYER, "the directory of a private layer arrived")                                       \
 	X(SOCKET, "a socket of the box's network arrived")                                         \
+	X(SPARE, "a socket arrived that was asked for")                                            \
 	X(EXECING, "the seccomp listener arrived: execve is next")                                 \
 	X(FAILED, "a stage failed and said why")                                                   \
 	X(SETUP_EOF, "nobody holds the setup socket any more")                                     \
@@ -68,6 +69,7 @@ enum machine_action {
 	ACT_GONE = 1 << 5,          /* keep what init found at the end */
 	ACT_TAKE_LAYER = 1 << 11,   /* keep the descriptor that came: a layer's directory */
 	ACT_TAKE_SOCKET = 1 << 12,  /* hand the descriptor that came to the gateway */
+	ACT_TAKE_SPARE = 1 << 13,   /* the same with one that it has asked for */
 	ACT_COUNT = 1 << 10,        /* take the usage that init tells of */
 	ACT_TERM = 1 << 6,          /* SIGTERM to all processes of the box */
 	ACT_KILL = 1 << 7,          /* SIGKILL to init */

@@ -179,6 +179,11 @@ static void hear(struct run *run, const struct gateway_msg *msg)
 	case GATEWAY_CARRIED:
 		carried(run, msg);
 		return;
+	case GATEWAY_WANTED:
+	case GATEWAY_SERVED:
+	case GATEWAY_UNANSWERED:
+		published_hear(run, msg);
+		return;
 	}
 }
 
@@ -224,7 +229,7 @@ void network_begin(struct run *run)
 {
 	struct network *network = &run->network;
 	struct err err = { 0 };
-	if (run->plan->reach.rule_count == 0)
+	if (!network_served(&run->plan->reach))
 		return;
 	if (gateway_start(run->plan, &network->pid, &network->sock, &err) < 0)
 		run_broken(run, err.code, err.errnum, err.text);

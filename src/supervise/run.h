@@ -2,9 +2,9 @@
  * run: the state of one supervise_run, shared by the files of this room and by nobody else.
  *
  * loop.c waits and finds events; act.c carries out what machine.c answers; capture.c, pump.c,
- * sink.c, listener.c, renames.c, network.c and terminal.c each own the descriptors of their part;
- * usage.c reaps, and limits.c asks the box's control groups. Functions here return nothing unless
- * said: what goes wrong becomes an event.
+ * sink.c, listener.c, renames.c, network.c, publish.c and terminal.c each own the descriptors of
+ * their part; usage.c reaps, and limits.c asks the box's control groups. Functions here return
+ * nothing unless said: what goes wrong becomes an event.
  */
 #ifndef AGENTBOX_SUPERVISE_RUN_H
 #define AGENTBOX_SUPERVISE_RUN_H
@@ -108,7 +108,7 @@ struct renames {
 	size_t first, waiting_count;
 };
 
-/* The gateway, where the policy allows some hosts, and what looks names up for it. */
+/* The gateway, where the policy allows some hosts or publishes ports, and what looks names up. */
 struct network {
 	pid_t pid;       /* of the gateway; 0: none, or reaped */
 	int sock;        /* to it, see broker/gateway.h; -1: none, or at its end */
@@ -116,6 +116,7 @@ struct network {
 	size_t sockets;  /* how many of the box's it was handed */
 	pid_t resolver;  /* 0: none, or reaped */
 	unsigned starts; /* of resolvers */
+	unsigned wanted; /* sockets that init was asked for and has not sent */
 };
 
 struct run {
@@ -221,6 +222,14 @@ void network_give(struct run *run);
 void network_turn(struct run *run);
 /* The box is gone: let it bring away what was sent, and hear the rest. */
 void network_end(struct run *run);
+
+/* publish.c */
+/* The command runs: hand the gateway the host's listening sockets. */
+void published_hand(struct run *run);
+/* What the gateway says about them. */
+void published_hear(struct run *run, const struct gateway_msg *msg);
+/* Hand it the socket that came with the event. */
+void published_spare(struct run *run);
 
 /* terminal.c */
 void terminal_take(struct run *run, int master);

@@ -9,16 +9,35 @@
 #include <signal.h>
 
 #include "base/err.h"
+#include "plan/network.h"
 
 struct plan;
 struct box;
 struct result;
 
+/* Listening sockets on the host's 127.0.0.1, each of which leads to a port of the box. */
+struct published {
+	struct published_port {
+		int sock; /* -1: handed on, or closed */
+		uint16_t port, host_port;
+	} ports[NETWORK_PUBLISH_MAX];
+	size_t count;
+};
+
+/*
+ * Open what the plan publishes, in its order, with the caller's own rights and in its own network.
+ * Before box_spawn: a port that cannot be had is then told before anything was made. All or none.
+ * Errors: network_failed, no_resources. Closing is for what supervise_run() has not handed on.
+ */
+int published_open(const struct network_plan *network, struct published *ret, struct err *err);
+void published_close(struct published *published);
+
 struct supervise_io {
 	int stdin_fd;  /* the caller's stdin when it is passed through or for a terminal, else -1 */
 	int stdout_fd; /* --result, --tty: where output goes live; -1: it is captured */
 	int stderr_fd;
-	int signal_fd; /* from supervise_signals() */
+	int signal_fd;               /* from supervise_signals() */
+	struct published *published; /* handed to the gateway once the command runs; or NULL */
 };
 
 /*

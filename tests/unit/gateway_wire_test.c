@@ -58,13 +58,36 @@ static void what_is_none_is_refused(void)
 	CHECK(gateway_check(&msg, HEAD, 1) == -EPROTO);
 	msg.magic++;
 	CHECK(gateway_check(&msg, HEAD, 0) == -EPROTO);
-	msg = message(GATEWAY_FULL + 1, "");
+	msg = message(GATEWAY_KIND_END_, "");
 	CHECK(gateway_check(&msg, HEAD, 0) == -EPROTO);
 	msg = message(GATEWAY_REFUSED, "");
 	memset(msg.host, 'a', sizeof msg.host);
 	CHECK(gateway_check(&msg, sizeof msg, 0) == -EPROTO);
 	msg.host[sizeof msg.host - 1] = 0;
 	CHECK(gateway_check(&msg, sizeof msg, 0) == 0);
+}
+
+static void published_ports_have_their_descriptors(void)
+{
+	static const struct {
+		uint32_t kind;
+		uint16_t port, family;
+		int fds, result;
+	} rows[] = {
+		{ GATEWAY_PUBLISH, 8080, 0, 1, 0 }, { GATEWAY_PUBLISH, 8080, 0, 0, -EPROTO },
+		{ GATEWAY_PUBLISH, 0, 0, 1, -EPROTO }, { GATEWAY_SPARE, 0, AF_INET, 1, 0 },
+		{ GATEWAY_SPARE, 0, AF_INET6, 1, 0 }, { GATEWAY_SPARE, 0, AF_INET, 0, -EPROTO },
+		{ GATEWAY_SPARE, 0, AF_UNIX, 1, -EPROTO }, { GATEWAY_WANTED, 0, AF_INET6, 0, 0 },
+		{ GATEWAY_WANTED, 0, AF_INET, 1, -EPROTO }, { GATEWAY_WANTED, 0, 0, 0, -EPROTO },
+		{ GATEWAY_SERVED, 80, 0, 0, -EPROTO }, /* without a host */
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct gateway_msg msg = message(rows[i].kind, "");
+		msg.port = rows[i].port;
+		msg.family = rows[i].family;
+		if (gateway_check(&msg, HEAD, rows[i].fds) != rows[i].result)
+			fprintf(stderr, "row %zu\n", i), check_failures++;
+	}
 }
 
 static void every_reason_has_a_word(void)
@@ -78,6 +101,7 @@ int main(void)
 {
 	RUN(messages_arrive_as_they_were);
 	RUN(what_is_none_is_refused);
+	RUN(published_ports_have_their_descriptors);
 	RUN(every_reason_has_a_word);
 	return CHECK_STATUS();
 }

@@ -14,6 +14,7 @@ static const struct {
 	{ EVENT_FDS, "SKKKKKDO", ".pppp..." },
 	{ EVENT_LAYER, "SKKKKKDO", ".pppp..." },
 	{ EVENT_SOCKET, "SKKKKKDO", ".pppp..." },
+	{ EVENT_SPARE, "KKRTKKDO", "pp..p..." },
 	{ EVENT_EXECING, "EKKKKKDO", ".pppp..." },
 	{ EVENT_FAILED, "KKKKKKDO", "ffppp..." },
 	{ EVENT_SETUP_EOF, "KRRTNKDO", "d......." },
@@ -84,6 +85,8 @@ static void actions_stand_where_they_belong(void)
 				want |= ACT_TAKE_LAYER;
 			if (s == STATE_SETUP && e == EVENT_SOCKET)
 				want |= ACT_TAKE_SOCKET;
+			if (e == EVENT_SPARE && (s == STATE_RUNNING || s == STATE_TERMINATING))
+				want |= ACT_TAKE_SPARE;
 			if (s == STATE_SETUP && e == EVENT_EXECING)
 				want |= ACT_TAKE_LISTENER;
 			if ((s == STATE_SETUP || s == STATE_EXECING) && e == EVENT_FAILED)

@@ -382,7 +382,8 @@ static void ports_are_collected_once(void)
 		CHECK(made->network.ports[i] == wanted[i]);
 	CHECK(network_sockets(&made->network) == 2 + NETWORK_REFUSALS + COUNT(wanted));
 	CHECK_TEXT(made->network.rules[2].given, "c.test:53");
-	CHECK(made->network.publish_count == 2);
+	CHECK(made->network.publish_count == 2 && network_served(&made->network));
+	CHECK(network_clash(&made->network) == 2);
 	CHECK(made->network.publish[0].port == 8080 && made->network.publish[0].host_port == 0);
 	CHECK(made->network.publish[1].port == 3000 && made->network.publish[1].host_port == 9000);
 	drop(made);

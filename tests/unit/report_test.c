@@ -114,6 +114,12 @@ static void make_extreme(struct result *r)
 	result_violation(r, &v);
 	v = (struct violation){ "mount", "mount", NULL, NULL, NULL, 1, false, NULL };
 	result_violation(r, &v);
+	struct served more = { .port = 80, .connections = 1, .unanswered = 2, .sent = UINT64_MAX };
+	result_published(r, 81, 65535);
+	result_published(r, 80, 1024);
+	result_served(r, &more);
+	more.port = 82; /* of which nothing is known */
+	result_served(r, &more);
 	result_warning(r, "nested_mount_readonly", "a \xc3 mount");
 	result_warning(r, plan_warnings[0].code, plan_warnings[0].message);
 	err_set(&r->error, ERR_mount_failed, EPERM, "cannot show \xff\x07%s", "/x");
