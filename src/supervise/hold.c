@@ -10,10 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#define LET_GO_MAX_MS 10000
 
 void hold_output(struct run *run)
 {
@@ -50,11 +53,11 @@ static void begin_again(struct run *run)
 	run->tty.master = -1;
 }
 
-static _Noreturn void hold_main(struct run *run)
+static _Noreturn void hold_main(struct run *run, int told)
 {
 	struct plan plan = *run->plan;
 	int keep[] = { run->box->pidfd, run->box->status_fd, run->listener, run->held[0],
-		run->held[1], run->io->signal_fd, run->renames.sock };
+		run->held[1], run->io->signal_fd, run->renames.sock, told };
 	plan.wall_us = 0;
 	plan.output_kill = false;
 	memset(&plan.watch, 0, sizeof plan.watch);
@@ -62,6 +65,7 @@ static _Noreturn void hold_main(struct run *run)
 	if (setsid() < 0 || fd_close_others(keep, sizeof keep / sizeof *keep) < 0 ||
 		open_null() < 0 || chdir("/") < 0)
 		_exit(125);
+	fd_close(&told);
 	run->box->keeper_fd = run->box->setup_fd = run->msg_fd = -1;
 	(void)prctl(PR_SET_NAME, "agentbox-hold", 0, 0, 0);
 	begin_again(run);
@@ -70,13 +74,29 @@ static _Noreturn void hold_main(struct run *run)
 	_exit(0);
 }
 
+/*
+ * Wait until the other end is closed: until then the new process has the session's lock and the
+ * connection to its keeper, too, and the session would be in use after the command's end was told.
+ */
+static void await_let_go(int fd)
+{
+	struct pollfd wait = { .fd = fd };
+	while (poll(&wait, 1, LET_GO_MAX_MS) < 0 && errno == EINTR)
+		;
+}
+
 void hold_start(struct run *run)
 {
-	pid_t pid = fork();
+	int told[2] = { -1, -1 };
+	pid_t pid = pipe2(told, O_CLOEXEC) < 0 ? -1 : fork();
 	if (pid == 0)
-		hold_main(run);
+		hold_main(run, told[1]);
+	fd_close(&told[1]);
 	if (pid < 0)
 		result_warning(run->result, "processes_ended",
-			"what the command left running was ended: there is no memory or process "
-			"for what answers for it");
+			"what the command left running was ended: there is no memory, process or "
+			"descriptor for what answers for it");
+	else
+		await_let_go(told[0]);
+	fd_close(&told[0]);
 }

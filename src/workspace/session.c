@@ -23,8 +23,9 @@
 #include "workspace/state.h"
 
 /* How long others are waited for, and how often they are looked at. */
-#define WAIT_MS  1000
-#define PAUSE_NS 10000000
+#define WAIT_MS   1000
+#define PAUSE_NS  10000000
+#define ENDING_MS 10000 /* for a process that is on its way out */
 
 bool session_name_valid(const char *name)
 {
@@ -355,6 +356,10 @@ static int seize(struct session *session, const char *name, struct err *err)
 		nanosleep(&pause, NULL);
 		r = session_lock(session->lock, true);
 	}
+	/* One that lives has the lock: if we have it, this one is about to end, and none begins. */
+	for (int ms = 0; r == 0 && session_keeper(session->dir) == 1 && ms < ENDING_MS;
+		ms += PAUSE_NS / 1000000)
+		nanosleep(&pause, NULL);
 	if (r == -EBUSY || session_keeper(session->dir) == 1)
 		return err_set(err, ERR_session_busy, EBUSY, "session \"%s\" is in use", name);
 	return 0;

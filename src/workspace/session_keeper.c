@@ -196,10 +196,8 @@ static int await(int fd)
  * One that does not answer. The number is the socket's word and the record's, and the process that
  * the pidfd is of started when the record says, so it is the keeper and none that came after it.
  */
-static void kill_keeper(int dir, int fd)
+static void kill_keeper(int dir, pid_t pid, int pidfd)
 {
-	pid_t pid = own_peer(fd);
-	AUTO_FD pidfd = pid > 0 ? sys_pidfd_open(pid) : -1;
 	if (pidfd >= 0 && read_record(dir) == pid && session_keeper(dir) == 1)
 		(void)sys_pidfd_send_signal(pidfd, SIGKILL);
 }
@@ -211,16 +209,19 @@ int session_keeper_stop(int dir)
 	AUTO_FD fd = session_keeper_connect(dir);
 	if (fd < 0)
 		return 0; /* none, or none of ours: the record and the locks say more */
+	pid_t pid = own_peer(fd);
+	AUTO_FD pidfd = pid > 0 ? sys_pidfd_open(pid) : -1;
 	memset(&msg, 0, sizeof msg);
 	msg.magic = SYNC_MAGIC;
 	msg.kind = SYNC_END;
 	if (sync_send(fd, &msg, -1) < 0 || !await(fd))
-		kill_keeper(dir, fd);
+		kill_keeper(dir, pid, pidfd);
 	else if (sync_recv(fd, &msg, &with) == 1 && msg.kind == SYNC_ANSWER && msg.answer < 0)
 		return msg.answer;
 	fd_close(&with);
 	if (!await(fd))
-		kill_keeper(dir, fd);
-	(void)await(fd);
+		kill_keeper(dir, pid, pidfd);
+	/* Its locks are free when it has ended, which is after it has closed the socket. */
+	(void)await(pidfd >= 0 ? pidfd : fd);
 	return 1;
 }

@@ -369,14 +369,16 @@ gone() {
 
 @test "a killed keeper takes the box along, shows as broken, and rm cleans up" {
 	kept
-	nap=$(odd_sleep)
-	in_s -- sh -c "setsid sleep $nap & echo x >kept"
+	nap=$(odd_sleep) left=$(odd_sleep)
+	in_s -- sh -c "setsid sleep $left & echo x >kept"
 	want_exit 0
 	"$AGENTBOX" session exec s -- sleep "$nap" >"$result" 2>"$words" &
 	client=$!
+	# The command itself, and not what the former left: before it begins, the end is another.
 	until_so running "^sleep $nap"
 	kill -KILL "$(keeper_of s)"
 	until_so ended "sleep $nap"
+	until_so ended "sleep $left"
 	code=0
 	wait "$client" || code=$?
 	[ "$code" = 137 ]
@@ -423,6 +425,18 @@ gone() {
 	not running "sleep $nap"
 	gone "$keeper"
 	[ -z "$(ls -A "$sessions")" ]
+}
+
+@test "rm right after a command that left a process finds nobody in the session" {
+	kept
+	for _ in 1 2 3 4 5 6 7 8; do
+		in_s -- sh -c 'sleep 100 &'
+		want_exit 0
+		plain session rm s
+		want_plain 0
+		plain session new s -p "$policy"
+		want_plain 0
+	done
 }
 
 @test "commands and rm at the same time: each is done or refused" {
