@@ -44,7 +44,7 @@ static pid_t number(const char *text)
 	return value;
 }
 
-/* The parent of a live process; 0: it has ended, or is none. */
+/* The parent of a process that is not reaped yet; 0: it is none. */
 static pid_t parent_of(int proc, const char *name)
 {
 	char path[32] = "", text[512];
@@ -61,9 +61,10 @@ static pid_t parent_of(int proc, const char *name)
 	if (n <= 0)
 		return 0;
 	text[n] = 0;
-	/* "PID (NAME) STATE PARENT ...": the name may hold anything but is short. */
+	/* "PID (NAME) STATE PARENT ...": the name may hold anything but is short. Z is also what a
+	 * process is whose first thread has ended before others, and it can do all that it could. */
 	const char *at = strrchr(text, ')');
-	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X' || at[3] != ' ')
+	if (!at || at[1] != ' ' || at[2] == 'X' || at[3] != ' ')
 		return 0;
 	return number(at + 4);
 }

@@ -110,7 +110,9 @@ static void reap(struct child *child)
 	int status;
 	struct rusage usage;
 	pid_t pid;
-	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+	/* A reaper that was stopped could end nobody any more: that is as if it had been killed. */
+	int stopped = child->plan->keep ? WUNTRACED : 0;
+	while ((pid = wait4(-1, &status, WNOHANG | stopped, &usage)) > 0) {
 		if (child->plan->keep && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
 			_exit(125);
 		if (pid == child->renamer)

@@ -648,14 +648,26 @@ gone() {
 	want_plain 0
 }
 
-@test "a stopped reaper holds nothing up for ever" {
+@test "a stopped reaper is as a killed one: the whole box ends, and nobody lives on unwatched" {
 	kept
 	nap=$(odd_sleep)
-	in_s --wall 2s -- sh -c "sleep 0.5; for p in /proc/[0-9]*; do [ \"\$(cat \$p/comm)\" != agentbox-reaper ] || kill -STOP \${p#/proc/}; done; sleep $nap"
-	want '.status == "timeout"'
+	in_s --wall 60s -- sh -c "for p in /proc/[0-9]*; do [ \"\$(cat \$p/comm)\" != agentbox-reaper ] || kill -STOP \${p#/proc/}; done; sleep $nap"
+	want '.status == "signaled" and [.warnings[].code] == ["box_killed"]'
 	until_so ended "sleep $nap"
 	plain session rm s
 	want_plain 0
+}
+
+@test "the end reaches a process whose first thread has ended before the others, and no other command" {
+	kept
+	nap=$(odd_sleep)
+	in_s -- sh -c "sleep $nap &"
+	in_s --wall 1s -- python3 -c 'import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(99,)).start()
+ctypes.CDLL(None).syscall(60, 0)'
+	want '.status == "timeout" and .duration_ms < 9000'
+	in_s -- echo there
+	want '.stdout == "there\n"'
 }
 
 @test "files of a session are read while its box is kept, diff and changes too; writing waits for rm" {
