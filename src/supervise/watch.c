@@ -94,6 +94,34 @@ static uint64_t line(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
+/* What getdents64(2) fills in. */
+struct entry {
+	uint64_t inode;
+	int64_t next;
+	unsigned short size;
+	unsigned char type;
+	char name[];
+};
+
+/* The status of any thread that still has the process's memory; false: there is none. */
+static bool get_other_status(int dir, char text[TEXT_MAX])
+{
+	AUTO_FD list = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_Alignas(struct entry) char block[TEXT_MAX];
+	long len;
+	while (list >= 0 && (len = syscall(SYS_getdents64, list, block, sizeof block)) > 0)
+		for (long at = 0; at < len;) {
+			const struct entry *entry = (const struct entry *)(block + at);
+			at += entry->size;
+			char name[48];
+			snprintf(name, sizeof name, "%.20s/status", entry->name);
+			if (entry->name[0] != '.' && get(list, name, text) > 0 &&
+				strstr(text, "\nRssAnon:"))
+				return true;
+		}
+	return false;
+}
+
 /* A name of the process's own choice stands in the first line of status only. */
 static bool get_facts(int dir, struct facts *ret)
 {
@@ -102,6 +130,9 @@ static bool get_facts(int dir, struct facts *ret)
 		return false;
 	ret->parent = (pid_t)line(text, "\nPPid:");
 	ret->tasks = line(text, "\nThreads:");
+	/* The first thread may have ended before others: then it shows no memory. */
+	if (ret->tasks > 1 && !strstr(text, "\nRssAnon:") && !get_other_status(dir, text))
+		return true;
 	ret->own = (line(text, "\nRssAnon:") + line(text, "\nVmSwap:")) * 1024;
 	ret->shared = line(text, "\nRssShmem:") * 1024;
 	return true;
@@ -167,15 +198,6 @@ static void add_children(struct look *look, int task)
 		}
 }
 
-/* What getdents64(2) fills in. */
-struct entry {
-	uint64_t inode;
-	int64_t next;
-	unsigned short size;
-	unsigned char type;
-	char name[];
-};
-
 /* Each thread has the children that it made itself. */
 static void add_all_children(struct look *look, int dir, pid_t pid, uint64_t tasks)
 {
@@ -215,7 +237,7 @@ static bool is_known(const struct watch *watch, size_t upto, pid_t pid)
 static void look_at(struct look *look, size_t index)
 {
 	struct watch *watch = look->watch;
-	struct facts facts;
+	struct facts facts = { 0 };
 	char name[24];
 	snprintf(name, sizeof name, "%d", (int)watch->pids[index]);
 	/* All of it is then of one process, whoever gets its number. */
