@@ -11,6 +11,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+/* Could others have renamed what is ours in this directory? */
+static bool others_rename(int dir)
+{
+	struct stat st;
+	if (fstat(dir, &st) < 0 || st.st_uid != geteuid())
+		return true;
+	return (st.st_mode & 022) && !(st.st_mode & S_ISVTX);
+}
+
 int apply_discard(int dir, const char *temp, uint64_t ino)
 {
 	struct tree_report report = { 0 };
@@ -28,6 +37,12 @@ int apply_discard(int dir, const char *temp, uint64_t ino)
 	/* As it is staged. Who may write to a directory of root's could move another one there. */
 	if (!ino && (st.st_uid != geteuid() || (st.st_mode & 0777) != 0700))
 		return 0;
+	/* Then it may be any of ours, moved there since: no more goes than they could remove. */
+	if (!ino && others_rename(dir))
+		return unlinkat(dir, temp, AT_REMOVEDIR) < 0 && errno != ENOENT &&
+				       errno != ENOTEMPTY && errno != EEXIST
+			       ? -errno
+			       : 0;
 	int r = dirs_chmod(place, 0700);
 	AUTO_FD tree = r < 0 ? r : openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (tree < 0)

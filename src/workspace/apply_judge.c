@@ -280,8 +280,7 @@ static void judge_one(struct judge *judge, size_t index)
 	}
 }
 
-/* Are there more than `max` names in the directory? 1, 0 or -errno. */
-static int holds_more(int parent, const char *name, size_t max)
+int apply_holds_more(int parent, const char *name, size_t max)
 {
 	AUTO_FD fd = dirs_open_name(parent, name, O_RDONLY | O_DIRECTORY, false);
 	if (fd < 0)
@@ -310,7 +309,7 @@ static void judge_going(struct judge *judge)
 			const char *name;
 			int dir = dirs_parent(
 				&work->lower[step->change.layer], step->change.path, &name);
-			int more = dir < 0 ? dir : holds_more(dir, name, judge->gone[i]);
+			int more = dir < 0 ? dir : apply_holds_more(dir, name, judge->gone[i]);
 			if (more > 0)
 				apply_set(work, step, APPLY_CONFLICT, 0,
 					"files stay in the host's directory");

@@ -207,6 +207,11 @@ static int stage_dir(struct record *step, int dir, const char *temp)
 		return -errno;
 	if (st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
 		return -ESTALE;
+	/* Who may rename here could have put another one of ours there, which is nobody's to look
+	 * into either, and will get the mode of the new one. */
+	int more = apply_holds_more(fd, ".", 0);
+	if (more != 0)
+		return more < 0 ? more : -ESTALE;
 	step->new_ino = st.st_ino;
 	return 0;
 }

@@ -156,6 +156,9 @@ int apply_stage(struct apply_work *work);
 
 /* apply_back.c */
 
+/* Are there more than `max` names in the directory `name` of `parent`? 1, 0 or -errno. */
+int apply_holds_more(int parent, const char *name, size_t max);
+
 /* Let a directory be written for as long as it takes. 0 or -errno. */
 int apply_lend(struct apply_work *work, struct record *step);
 /* Remove what was staged, and give directories their modes back. 0 or -errno of the last failure.
