@@ -62,7 +62,8 @@ static pid_t parent_of(int proc, const char *name)
 		return 0;
 	text[n] = 0;
 	/* "PID (NAME) STATE PARENT ...": the name may hold anything but is short. Z is also what a
-	 * process is whose first thread has ended before others, and it can do all that it could. */
+	 * process is whose first thread has ended before others, and it can do all that it could.
+	 */
 	const char *at = strrchr(text, ')');
 	if (!at || at[1] != ' ' || at[2] == 'X' || at[3] != ' ')
 		return 0;
