@@ -91,8 +91,13 @@ static void exec_words(const char *file, enum err_code code, int errnum, struct 
 		err_set(err, code, errnum, "cannot start in '%.200s': %s", file, strerror(errnum));
 		break;
 	case ERR_network_failed:
+		/* unix(7): descriptors on their way count against the limit of open ones, and musl
+		 * has no words for when they are too many. */
 		err_set(err, code, errnum, "the box's network could not be made (%.200s): %s", file,
-			strerror(errnum));
+			strerror(errnum == ETOOMANYREFS ? EMFILE : errnum));
+		if (errnum == ETOOMANYREFS)
+			err_hint_set(err, "raise the limit of open files (ulimit -n), or list "
+					  "fewer ports in network.allow");
 		break;
 	case ERR_userns_denied:
 		err_set(err, code, errnum,

@@ -242,7 +242,8 @@ void relay_move(struct gateway *gw, struct conn *conn)
 		relay_end(gw, conn, true);
 		return;
 	case FLOW_BROKEN:
-		if (conn->flow.error == ENOBUFS) {
+		/* By a gate alone: a socket of a connection without one may run out of them too. */
+		if (conn->checks && conn->flow.error == ENOBUFS) {
 			conn->refused = GATEWAY_HELD;
 			gate_refused(gw, conn);
 		}

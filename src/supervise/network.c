@@ -123,8 +123,11 @@ static int start_resolver(const struct run *run, int sock, pid_t *ret_pid)
 	return -r;
 }
 
-static void reap(pid_t *pid)
+/* A child of ours, which is a child until it is waited for: the number is nobody else's. */
+static void end(pid_t *pid)
 {
+	if (*pid > 0)
+		kill(*pid, SIGKILL);
 	while (*pid > 0 && waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	*pid = 0;
@@ -137,9 +140,7 @@ static void resolve(struct run *run)
 	int ends[2] = { -1, -1 }, r = -EAGAIN;
 	if (network->starts++ < RESOLVERS_MAX) {
 		/* One that has died, or the gateway would not ask. */
-		if (network->resolver > 0)
-			kill(network->resolver, SIGKILL);
-		reap(&network->resolver);
+		end(&network->resolver);
 		r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0;
 	}
 	if (r == 0)
@@ -187,17 +188,22 @@ static void hear(struct run *run, const struct gateway_msg *msg)
 	}
 }
 
+/* End what is still there of the two, the gateway's end of the box's sockets with it. */
+static void end_both(struct network *network)
+{
+	fd_close(&network->sock);
+	end(&network->pid);
+	/* Without the gateway it has nobody to answer. */
+	end(&network->resolver);
+}
+
 /* Nothing leads out of the box any more; nothing else has changed. */
 static void lose(struct run *run)
 {
-	struct network *network = &run->network;
-	fd_close(&network->sock);
-	if (network->pid > 0)
-		kill(network->pid, SIGKILL);
-	reap(&network->pid);
+	end_both(&run->network);
 	if (run->state == STATE_SETUP || run->state == STATE_EXECING)
-		run_broken(run, ERR_network_failed, 0, "the gateway");
-	else
+		run_broken(run, ERR_network_failed, 0, "the gateway ended while the box was made");
+	else if (run->started) /* else an error tells already why the command did not run */
 		result_warning(run->result, "gateway_ended",
 			"the process that is the box's network ended; from then on nothing could "
 			"be reached");
@@ -241,8 +247,15 @@ void network_give(struct run *run)
 	AUTO_FD sock = fd_steal(&run->msg_fd);
 	run->network.sockets++;
 	int r = gateway_send(run->network.sock, &msg, sock);
-	if (r < 0)
-		run_broken(run, ERR_network_failed, -r, "a socket for the gateway");
+	if (r == 0)
+		return;
+	/* unix(7): descriptors on their way count against the limit of open ones, and musl has no
+	 * words for when they are too many. */
+	run_broken(run, ERR_network_failed, r == -ETOOMANYREFS ? EMFILE : -r,
+		"a socket for the gateway");
+	if (r == -ETOOMANYREFS)
+		err_hint_set(run->err, "raise the limit of open files (ulimit -n), or list fewer "
+				       "ports in network.allow");
 }
 
 void network_end(struct run *run)
@@ -263,11 +276,5 @@ void network_end(struct run *run)
 		result_warning(run->result, "gateway_ended",
 			"the process that is the box's network did not end in time; its last "
 			"figures are missing");
-	fd_close(&network->sock);
-	kill(network->pid, SIGKILL);
-	reap(&network->pid);
-	/* Without the gateway it has nobody to answer. */
-	if (network->resolver > 0)
-		kill(network->resolver, SIGKILL);
-	reap(&network->resolver);
+	end_both(network);
 }

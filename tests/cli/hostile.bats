@@ -313,6 +313,7 @@ for at in (\"allowed.test\", 22), (\"10.1.2.3\", 5432): print(s.create_connectio
 		if [ "$code" = 125 ] && [ "$files" -lt 64 ]; then
 			want_error no_resources network_failed
 			want_hint
+			want '.warnings == []'
 		else
 			want_exit 0 '8 True'
 			carried allowed.test 80 8

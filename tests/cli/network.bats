@@ -582,11 +582,17 @@ print(len(done), all(done), len(slow.recv(10)))'
 	in_background -- python3 -I -S wait.py
 	until_there "$top/out/there"
 	find_gateway
+	# The kernel keeps 15 bytes of a name.
+	local resolver
+	resolver=$(pgrep -P "$runner" -x agentbox-resolv)
 	kill -KILL "$gateway"
 	code=0
 	wait "$runner" || code=$?
 	keep_result "$result"
 	[ "$code" = 0 ]
+	# The result is there, and neither of the two is.
+	[ ! -e "/proc/$gateway" ]
+	[ ! -e "/proc/$resolver" ]
 	want '.stdout | endswith("refused\n")' '.warnings | length > 0'
 	count_logged '^tcp .* 22$' 1
 }

@@ -99,9 +99,9 @@ static void a_box_that_wrote_the_workspace_cannot_show_more(void)
 	   "echo \"gitdir: $T/mine/worktrees/w\" >.git");
 	wants("mine/worktrees", "", "");
 	/* A workspace in what would be shown. */
-	sh("mkdir -p mine/work && echo \"gitdir: $T/mine/worktrees/w\" >mine/work/.git && "
-	   "echo \"$T/mine/work/.git\" >mine/worktrees/w/gitdir");
-	wants("mine/work", "mine/worktrees/w", "");
+	sh("mkdir -p mine/tree && echo \"gitdir: $T/mine/worktrees/w\" >mine/tree/.git && "
+	   "echo \"$T/mine/tree/.git\" >mine/worktrees/w/gitdir");
+	wants("mine/tree", "mine/worktrees/w", "");
 	/* A directory beside, written by another box, that is no repository. */
 	sh("mkdir -p src/worktrees/w src/private && cd src/worktrees/w && echo ../.. >commondir && "
 	   "echo \"$T/wt/.git\" >gitdir && echo \"gitdir: $T/src/worktrees/w\" >$T/wt/.git");
